@@ -1,0 +1,96 @@
+"""The project itself: documentation complete and current, imports lazy, nothing from outside."""
+
+import ast
+import re
+import subprocess
+import sys
+from importlib.metadata import version
+from pathlib import Path
+
+import click
+import pytest
+
+from docs import generate_cli
+from stabbench.cli import main
+
+ROOT = Path(__file__).parents[1]
+PACKAGE = ROOT / "stabbench"
+MODULES = sorted(
+    path
+    for path in PACKAGE.rglob("*.py")
+    if path.name == "__init__.py" or not path.name.startswith("_")
+)
+CONTEXTS = list(generate_cli.commands(main, "stabbench"))
+HEAVY = {
+    "flint",
+    "jinja2",
+    "joblib",
+    "matplotlib",
+    "mpmath",
+    "networkx",
+    "numba",
+    "numpy",
+    "scipy",
+    "sklearn",
+}
+
+
+def tracked_files() -> list[Path]:
+    listing = subprocess.run(
+        ["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    return [ROOT / name for name in listing.stdout.split("\0") if name]
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_module_has_docstring(path: Path) -> None:
+    assert ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))
+
+
+@pytest.mark.parametrize("context", CONTEXTS, ids=lambda context: context.command_path)
+def test_command_has_help(context: click.Context) -> None:
+    assert context.command.help
+    undocumented = [
+        parameter.name
+        for parameter in context.command.params
+        if isinstance(parameter, click.Option) and not parameter.help
+    ]
+    assert undocumented == []
+
+
+def test_command_line_page_is_current() -> None:
+    assert generate_cli.PAGE.read_text(encoding="utf-8") == generate_cli.page(), "run: make docs"
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        "import stabbench.cli",
+        "from stabbench.cli import main\nmain(['--help'], standalone_mode=False)",
+    ],
+)
+def test_import_is_lazy(program: str) -> None:
+    script = f"{program}\nimport sys\nprint(*{HEAVY} & sys.modules.keys(), file=sys.stderr)"
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+    assert done.stderr.split() == []
+
+
+def test_types_are_shipped() -> None:
+    assert PACKAGE / "py.typed" in tracked_files()
+
+
+def test_changelog_tells_this_version() -> None:
+    headings = re.findall(r"^## \[(.+?)\]", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
+    assert {"Unreleased", version("stabbench")} & set(headings[:2])
+
+
+def test_no_file_names_a_place_outside() -> None:
+    outside = re.compile(rb"(?<![\w.])/(?:work|home|Users)/\w|\.\.[/]shared")
+    guilty = [
+        f"{path.relative_to(ROOT)}: {found.group().decode()}"
+        for path in tracked_files()
+        if path.is_file() and (found := outside.search(path.read_bytes()))
+    ]
+    assert guilty == []
