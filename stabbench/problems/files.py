@@ -1,0 +1,380 @@
+"""Arrays from files of strangers: .npy, .npz, .csv, .txt, .mtx, .mtx.gz, .mat.
+
+Every fault of a file is one InputError that names it; nothing is unpickled. Text: delimited.py.
+"""
+
+import gzip
+import io
+import math
+import os
+import stat
+import zipfile
+import zlib
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import IO, Any, Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stabbench.errors import InputError
+from stabbench.problems.delimited import parse_table
+
+MAX_ENTRIES: Final = 2**26
+MAX_BYTES: Final = 2**31
+
+_SELECTABLE = (".npz", ".mat")
+_MAT_NUMBERS = ("double", "single", "logical", "sparse", "int", "uint")
+
+
+def read_array(
+    path: str | os.PathLike[str], what: str = "data", *, key: str | None = None, matrix: bool = True
+) -> tuple[NDArray[Any], tuple[str, ...]]:
+    r"""Read an array of finite numbers from a file.
+
+    The suffix tells the format: ``.npy``, ``.npz``, ``.csv``, ``.txt``, ``.mtx``, ``.mtx.gz``
+    (Matrix Market) or ``.mat`` (MATLAB up to version 7). ``file.npz:name`` and ``file.mat:name``
+    select one of several arrays; without a name the only one or ``X`` is read. A file whose own
+    name holds the colon comes first.
+
+    Parameters
+    ----------
+    path : str or path
+        ``~`` expands to the home directory.
+    what : str, optional
+        What the array is for, the first word of error messages.
+    key : str, optional
+        Name of an array in a .npz or .mat file, instead of the one in the path.
+    matrix : bool, optional
+        Make a one-dimensional array a column; else it stays as it is.
+
+    Returns
+    -------
+    array : ndarray, shape (rows, columns) or (rows,)
+        A new C-contiguous array, float64 or complex128.
+    notes : tuple of str
+        What was converted, densified or skipped, and what weakens a measurement on these data.
+
+    Raises
+    ------
+    InputError
+        The file is missing, not readable, empty, damaged, above the limits `MAX_BYTES` and
+        `MAX_ENTRIES`, of an unknown format or holds anything but finite numbers in one or two
+        dimensions.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = pathlib.Path(folder, "my data.csv")
+    ...     _ = file.write_text("a;b\n0,5;2\n-3;1\n", encoding="utf-8")
+    ...     read_array(file)
+    (array([[ 0.5,  2. ],
+           [-3. ,  1. ]]), ("header line skipped: 'a', 'b'", 'decimal commas read'))
+    >>> read_array("nothing.npy")
+    Traceback (most recent call last):
+    ...
+    stabbench.errors.InputError: data 'nothing.npy': no such file; allowed are readable files
+    """
+    file, selected = _locate(os.fsdecode(path))
+    where = f"{what} {str(file)!r}"
+    _check_status(file, where)
+    suffix = _suffix(file)
+    if suffix is None:
+        allowed = ", ".join(_READERS)
+        raise InputError(f"{where}: unknown suffix {file.suffix!r}; allowed are {allowed}")
+    name = selected if key is None else key
+    if name is not None and suffix not in _SELECTABLE:
+        raise InputError(
+            f"{where}: name {name!r} selects nothing in a {suffix} file; "
+            f"allowed are names in {' and '.join(_SELECTABLE)} files"
+        )
+    content = _content(file, where)
+    try:
+        array, notes = _READERS[suffix](_Source(content, name, where))
+    except InputError:
+        raise
+    except MemoryError as error:
+        raise InputError(f"{where}: too large for memory; allowed is what fits") from error
+    except Exception as error:  # parsers raise all kinds on damaged files
+        reason = " ".join(str(error).split()) or type(error).__name__
+        raise InputError(
+            f"{where}: truncated, damaged or no {suffix} file ({reason[:160]}); "
+            f"allowed are whole {suffix} files"
+        ) from error
+    _check_shape(array.shape, where)
+    if matrix and array.ndim == 1:
+        array = array.reshape(-1, 1)
+    _check_finite(array, where, "finite numbers")
+    array, more = _working(array, where)
+    return array, (*notes, *more)
+
+
+def _locate(path: str) -> tuple[Path, str | None]:
+    """Split a selected name from the path, unless the path as a whole exists."""
+    file = _expanded(path)
+    if os.path.lexists(file):
+        return file, None
+    colons = [place for place, letter in enumerate(path) if letter == ":"]
+    splits = [(_expanded(path[:place]), path[place + 1 :]) for place in colons]
+    splits = [split for split in splits if _suffix(split[0]) in _SELECTABLE]
+    present = [split for split in splits if os.path.lexists(split[0])]
+    return next(iter([*present, *splits]), (file, None))
+
+
+def _expanded(path: str) -> Path:
+    """Expand ``~``; a name such as ``~x.npy`` that is nobody's home stays."""
+    try:
+        return Path(path).expanduser()
+    except RuntimeError:
+        return Path(path)
+
+
+def _suffix(file: Path) -> str | None:
+    """Return the known suffix of a file name."""
+    return next((suffix for suffix in _READERS if file.name.lower().endswith(suffix)), None)
+
+
+def _check_status(file: Path, where: str) -> None:
+    """Refuse what cannot hold data, before it is opened: a pipe would block."""
+    try:
+        status = file.stat()
+    except (FileNotFoundError, NotADirectoryError) as error:
+        raise InputError(f"{where}: no such file; allowed are readable files") from error
+    except (OSError, ValueError) as error:
+        raise InputError(f"{where}: {_reason(error)}; allowed are readable files") from error
+    if stat.S_ISDIR(status.st_mode):
+        raise InputError(f"{where}: a directory; allowed are files")
+    if not stat.S_ISREG(status.st_mode):
+        raise InputError(f"{where}: a device, pipe or socket; allowed are regular files")
+    if status.st_size == 0:
+        raise InputError(f"{where}: the file is empty; allowed are files that hold an array")
+    if status.st_size > MAX_BYTES:
+        raise InputError(f"{where}: {status.st_size} bytes; allowed are at most {MAX_BYTES}")
+
+
+def _content(file: Path, where: str) -> bytes:
+    """Read the whole file."""
+    try:
+        return file.read_bytes()
+    except OSError as error:
+        raise InputError(f"{where}: {_reason(error)}; allowed are readable files") from error
+
+
+def _reason(error: OSError | ValueError) -> str:
+    """Return the system's words for a file that cannot be opened."""
+    text = error.strerror if isinstance(error, OSError) else str(error)
+    return f"cannot be read ({(text or type(error).__name__).lower()})"
+
+
+def _check_shape(shape: Sequence[int], where: str) -> None:
+    """Refuse shapes other than those of vectors and matrices of a bearable size."""
+    if len(shape) not in (1, 2):
+        raise InputError(
+            f"{where}: {len(shape)} dimensions, shape {tuple(shape)}; allowed are 1 and 2"
+        )
+    entries = math.prod(shape)
+    if entries == 0:
+        raise InputError(
+            f"{where}: empty array of shape {tuple(shape)}; allowed are 1 or more entries"
+        )
+    if not 0 < entries <= MAX_ENTRIES:
+        raise InputError(f"{where}: {entries} entries; allowed are at most {MAX_ENTRIES}")
+
+
+def _check_finite(array: NDArray[Any], where: str, allowed: str) -> None:
+    """Name the first entry that is not finite."""
+    finite = np.isfinite(array)
+    if finite.all():
+        return
+    first = int(np.argmin(finite))
+    row, column = divmod(first, array.shape[1] if array.ndim > 1 else 1)
+    kind = "NaN" if np.isnan(array.flat[first]) else "infinity"
+    raise InputError(
+        f"{where}: {kind} at row {row + 1}, column {column + 1} (counted from 1); "
+        f"allowed are {allowed}"
+    )
+
+
+def _working(array: NDArray[Any], where: str) -> tuple[NDArray[Any], list[str]]:
+    """Convert to float64 or complex128 and say what that did."""
+    notes = []
+    kind, name = array.dtype.kind, array.dtype.newbyteorder("=").name
+    working = np.dtype(np.complex128 if kind == "c" else np.float64)
+    with np.errstate(over="ignore", under="ignore"):
+        converted = np.ascontiguousarray(array, dtype=working)
+    if kind == "b":
+        notes.append("booleans: converted to 0.0 and 1.0")
+    elif kind in "iu":
+        large = array[np.abs(converted) >= 2.0**53].tolist()
+        rounded = sum(int(float(value)) != value for value in large)
+        notes.append(
+            f"integers: {rounded} values above 2^53 rounded to float64"
+            if rounded
+            else "integers: converted to float64 exactly"
+        )
+    elif array.dtype.itemsize > working.itemsize:
+        _check_finite(converted, where, f"numbers in the range of {working.name}")
+        rounded = int(np.count_nonzero(converted != array))
+        notes.append(
+            f"{name}: {rounded} of {array.size} values rounded to {working.name}"
+            if rounded
+            else f"{name}: converted to {working.name} exactly"
+        )
+    elif array.dtype.itemsize < working.itemsize:
+        notes.append(f"{name}: converted to {working.name} exactly")
+    if kind == "c":
+        notes.append("complex: kept, computed in complex arithmetic")
+    if np.array_equal(converted, np.rint(converted)):
+        notes.append(
+            "integer-valued: small integers decode exactly in floating point, errors are flattering"
+        )
+    return converted, notes
+
+
+def _choose(names: Sequence[str], key: str | None, where: str, kind: str) -> str:
+    """Return the name of the array to read."""
+    listed = ", ".join(map(repr, names[:20])) + (", ..." if len(names) > 20 else "")
+    if not names:
+        raise InputError(f"{where}: no {kind}; allowed are files that hold one")
+    if key is not None:
+        if key not in names:
+            raise InputError(f"{where}: no {kind} {key!r}; allowed are {listed}")
+        return key
+    if len(names) > 1 and "X" not in names:
+        raise InputError(
+            f"{where}: {len(names)} {kind}s, none named 'X'; allowed are FILE:NAME with {listed}"
+        )
+    return names[0] if len(names) == 1 else "X"
+
+
+class _Source(NamedTuple):
+    """What a reader gets: the bytes, the array asked for, the begin of error messages."""
+
+    content: bytes
+    key: str | None
+    where: str
+
+
+_Parsed = tuple[NDArray[Any], list[str]]
+
+
+def _read_npy(source: _Source) -> _Parsed:
+    """Read one array in NumPy's format."""
+    return _parse_npy(io.BytesIO(source.content), len(source.content), source.where), []
+
+
+def _parse_npy(stream: IO[bytes], size: int, where: str) -> NDArray[Any]:
+    """Check the header, then read the array of a stream of `size` bytes."""
+    version = np.lib.format.read_magic(stream)
+    # versions 2 and 3 differ in the names of fields only, which are refused below
+    old = version == (1, 0)
+    header = np.lib.format.read_array_header_1_0 if old else np.lib.format.read_array_header_2_0
+    shape, _, dtype = header(stream)
+    if dtype.hasobject:
+        raise InputError(
+            f"{where}: pickled Python objects, never loaded; allowed are arrays of numbers"
+        )
+    if dtype.kind not in "biufc":
+        raise InputError(f"{where}: entries of type {dtype.str!r}; allowed are numbers")
+    _check_shape(shape, where)
+    needed, present = math.prod(shape) * dtype.itemsize, size - stream.tell()
+    if present < needed:
+        raise InputError(
+            f"{where}: truncated, {present} of {needed} bytes of numbers; allowed are whole files"
+        )
+    stream.seek(0)
+    array: NDArray[Any] = np.lib.format.read_array(stream, allow_pickle=False)
+    return array
+
+
+def _read_npz(source: _Source) -> _Parsed:
+    """Read one of the arrays of NumPy's archive."""
+    with zipfile.ZipFile(io.BytesIO(source.content)) as archive:
+        members = [name for name in archive.namelist() if name.endswith(".npy")]
+        names = [name.removesuffix(".npy") for name in members]
+        name = _choose(names, source.key, source.where, "array")
+        info = archive.getinfo(name + ".npy")
+        with archive.open(info) as stream:
+            return _parse_npy(stream, info.file_size, f"{source.where}: array {name!r}"), []
+
+
+def _read_text(source: _Source) -> _Parsed:
+    """Read a table."""
+    return parse_table(source.content, source.where)
+
+
+def _read_mtx(source: _Source) -> _Parsed:
+    """Read a Matrix Market file, unpacked."""
+    from scipy.io import mminfo, mmread
+
+    rows, columns, entries, layout, field, symmetry = mminfo(io.BytesIO(source.content))
+    _check_shape((rows, columns), source.where)
+    if entries > len(source.content):
+        raise InputError(
+            f"{source.where}: truncated, {entries} entries promised; allowed are whole files"
+        )
+    notes = []
+    found = mmread(io.BytesIO(source.content))
+    if layout == "coordinate":
+        notes.append(f"sparse: {entries} stored entries, densified")
+        found = found.toarray()
+    if symmetry != "general":
+        notes.append(f"{symmetry}: both triangles filled")
+    if field == "pattern":
+        notes.append("pattern: stored entries are 1")
+    return found, notes
+
+
+def _read_mtx_gz(source: _Source) -> _Parsed:
+    """Unpack and read a Matrix Market file."""
+    try:
+        with gzip.open(io.BytesIO(source.content)) as stream:
+            unpacked = stream.read(MAX_BYTES + 1)
+    except (OSError, EOFError, zlib.error) as error:
+        raise InputError(
+            f"{source.where}: truncated or damaged gzip data; allowed are whole .mtx.gz files"
+        ) from error
+    if len(unpacked) > MAX_BYTES:
+        raise InputError(
+            f"{source.where}: unpacked too large; allowed are at most {MAX_BYTES} bytes"
+        )
+    return _read_mtx(source._replace(content=unpacked))
+
+
+def _read_mat(source: _Source) -> _Parsed:
+    """Read a numeric variable of a MATLAB file."""
+    from scipy.io import loadmat, matlab, whosmat
+
+    if matlab.matfile_version(io.BytesIO(source.content))[0] == 2:
+        raise InputError(
+            f"{source.where}: MATLAB 7.3 (HDF5) file; allowed are versions up to 7 (save with -v7)"
+        )
+    variables = {
+        name: (shape, kind)
+        for name, shape, kind in whosmat(io.BytesIO(source.content))
+        if kind.startswith(_MAT_NUMBERS)
+    }
+    name = _choose(list(variables), source.key, source.where, "numeric variable")
+    shape, kind = variables[name]
+    _check_shape(shape, f"{source.where}: variable {name!r}")
+    found = loadmat(io.BytesIO(source.content), variable_names=[name])[name]
+    if kind == "sparse":
+        return found.toarray(), [f"sparse: {found.nnz} stored entries, densified"]
+    # the file packs small numbers as bytes; loadmat's own mat_dtype=True drops imaginary parts
+    if found.dtype.kind != "c":
+        found = found.astype(
+            {"double": "float64", "single": "float32", "logical": "bool"}.get(kind, kind)
+        )
+    return found, []
+
+
+_READERS: Final[dict[str, Callable[[_Source], _Parsed]]] = {
+    ".npy": _read_npy,
+    ".npz": _read_npz,
+    ".csv": _read_text,
+    ".txt": _read_text,
+    ".mtx": _read_mtx,
+    ".mtx.gz": _read_mtx_gz,
+    ".mat": _read_mat,
+}
