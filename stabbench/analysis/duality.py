@@ -1,0 +1,331 @@
+"""The dual of a generator: its null space and pseudo-inverse, by balls and rounded once.
+
+What follows from it for straggler patterns is in `operators`, `scan` and `survey`.
+"""
+
+import dataclasses
+import functools
+from typing import Any
+
+import flint
+import numpy as np
+import scipy.linalg
+
+from stabbench.arithmetic.coefficients import Coefficients
+from stabbench.arithmetic.rank import independent_rows
+from stabbench.errors import InputError
+
+Array = np.ndarray[Any, np.dtype[Any]]
+FIRST_BITS = 192
+LAST_BITS = 1 << 13
+GUARD_BITS = 62
+
+
+@dataclasses.dataclass(frozen=True)
+class Dual:
+    """Generator G (n x k) with W = G (G^H G)^-1 and H (n x m), m = n - k, H^H H = 1, H^H G = 0.
+
+    For any set C of rows lost, with H_C = L Q^H (L square, Q with orthonormal columns), the
+    pseudo-inverse of the rest is the adjoint of the rows S of W - H X, X = H_C^+ W_C, and
+    ||G_S^+||_F^2 = ||W||_F^2 + ||L^-1 W_C||_F^2. The rows S have rank k if and only if those of
+    H_C are independent.
+
+    Attributes
+    ----------
+    generator, inverse, null : float64 or complex128 arrays, shapes (n, k), (n, k), (n, m)
+        G, W and H, each entry rounded once from a ball; a row of H is accurate relative to its
+        own norm, an entry of W relative to itself or to its column.
+    essential : bool array, shape (n,)
+        Rows without which nothing decodes: h_i = 0, exactly.
+    exact : ExactDual
+        The same to any precision.
+    """
+
+    generator: Array
+    inverse: Array
+    null: Array
+    essential: Array
+    exact: "ExactDual" = dataclasses.field(repr=False)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows n and columns k of the generator."""
+        return self.generator.shape[0], self.generator.shape[1]
+
+    @functools.cached_property
+    def norms(self) -> tuple[float, float]:
+        """||G||_2 and ||W||_2."""
+        return spectral_norm(self.generator), spectral_norm(self.inverse)
+
+
+class ExactDual:
+    """Projector P = H H^H and inverse W of a generator as balls, and exact tests of independence.
+
+    Parameters
+    ----------
+    generator : Coefficients (n x k)
+        Of rank k.
+
+    Attributes
+    ----------
+    bits : int
+        Bits that sufficed to round the dual; harder questions begin with twice as many.
+    """
+
+    def __init__(self, generator: Coefficients) -> None:
+        self.generator = generator
+        self.basis = _row_basis(generator)
+        self.rest = np.setdiff1d(np.arange(generator.shape[0]), self.basis)
+        self.bits = FIRST_BITS
+        self._balls: dict[int, tuple[list[list[Any]], list[list[Any]]]] = {}
+        self._rank_of: dict[tuple[int, ...], int] = {}
+
+    def parts(self, bits: int) -> tuple[Any, Any, Any]:
+        """N (n x m) with N^H G = 0, S = N^H N and W (n x k) as matrices of balls.
+
+        Raises
+        ------
+        ZeroDivisionError
+            If the bits do not suffice.
+        """
+        with flint.ctx.workprec(bits):
+            inverse = self.generator.rows(self.basis).balls(bits).inv()
+            X = self.generator.rows(self.rest).balls(bits) * inverse
+            XH, matrix = adjoint(X), type(X)
+            m, k = len(self.rest), len(self.basis)
+            S = matrix(m, m, 1) + X * XH
+            T = adjoint(inverse)
+            if m:
+                T = T - XH * S.solve(X * T)
+            N = self._merge((-XH).tolist(), matrix(m, m, 1).tolist())
+            W = self._merge(T.tolist(), (X * T).tolist())
+            return matrix(m + k, m, _flat(N)), S, matrix(m + k, k, _flat(W))
+
+    def _merge(self, of_basis: list[Any], of_rest: list[Any]) -> list[Any]:
+        rows: list[Any] = [None] * self.generator.shape[0]
+        for i, row in zip([*self.basis, *self.rest], [*of_basis, *of_rest], strict=True):
+            rows[i] = row
+        return rows
+
+    def balls(self, bits: int) -> tuple[list[list[Any]], list[list[Any]]]:
+        """Rows of the projector P (n x n) and of W (n x k) as balls."""
+        if bits not in self._balls:
+            N, S, W = self.parts(bits)
+            with flint.ctx.workprec(bits):
+                self._balls[bits] = (N * S.solve(adjoint(N))).tolist(), W.tolist()
+        return self._balls[bits]
+
+    def independent(self, rows: tuple[int, ...]) -> bool:
+        """Whether the rows of H are independent; exact for rational generators.
+
+        Other generators are asked for balls of up to 8192 bits that exclude dependence.
+        """
+        if len(rows) > len(self.rest):
+            return False
+        if self.generator.is_rational:
+            if rows not in self._rank_of:
+                taken = _take(self._null, rows)
+                self._rank_of[rows] = taken.rank() // (taken.nrows() // len(rows))
+            return self._rank_of[rows] == len(rows)
+        bits = 2 * self.bits
+        while bits <= LAST_BITS:
+            P = self.balls(bits)[0]
+            with flint.ctx.workprec(bits):
+                if not _determinant(P, rows).contains(0):
+                    return True
+            bits *= 4
+        return False
+
+    @functools.cached_property
+    def _null(self) -> tuple[Any, Any]:
+        """Rational N, real and imaginary part."""
+        A, AI = self.generator.rows(self.basis).rational()
+        B, BI = self.generator.rows(self.rest).rational()
+        m, k = len(self.rest), len(self.basis)
+        one = flint.fmpq_mat(m, m, [int(i == j) for i in range(m) for j in range(m)])
+        if AI is None or BI is None:
+            X = A.transpose().solve(B.transpose()).transpose()
+            return self._whole(-X.transpose(), one), None
+        # conj(X)^T solves the real form of A^H Y = B^H
+        real = _stack(A.transpose(), AI.transpose(), -AI.transpose(), A.transpose())
+        right = flint.fmpq_mat([*B.transpose().tolist(), *(-BI.transpose()).tolist()])
+        Y = real.solve(right).tolist()
+        zero = flint.fmpq_mat(m, m)
+        return (
+            self._whole(-flint.fmpq_mat(Y[:k]), one),
+            self._whole(-flint.fmpq_mat(Y[k:]), zero),
+        )
+
+    def _whole(self, of_basis: Any, of_rest: Any) -> Any:
+        return flint.fmpq_mat(self._merge(of_basis.tolist(), of_rest.tolist()))
+
+
+@functools.lru_cache(maxsize=8)
+def dual(generator: Coefficients) -> Dual:
+    """Dual of a generator, computed with balls at rising precision and rounded once.
+
+    Parameters
+    ----------
+    generator : Coefficients (n x k)
+
+    Returns
+    -------
+    Dual
+
+    Raises
+    ------
+    InputError
+        If the generator has no rank k.
+
+    Examples
+    --------
+    >>> parity = Coefficients.from_array(np.array([[1, 0], [0, 1], [1, 1]]))
+    >>> dual(parity).null.ravel() * 3**0.5
+    array([-1., -1.,  1.])
+    """
+    exact = ExactDual(generator)
+    n, k = generator.shape
+    essential = np.zeros(n, dtype=bool)
+    bits = FIRST_BITS
+    while bits <= LAST_BITS:
+        try:
+            N, S, W = exact.parts(bits)
+            with flint.ctx.workprec(bits):
+                H = adjoint(cholesky(S).solve(adjoint(N))) if n > k else N
+        except (ZeroDivisionError, ValueError):
+            bits *= 2
+            continue
+        null, null_radius = rounded(H)
+        inverse, inverse_radius = rounded(W)
+        length = np.linalg.norm(null, axis=1)
+        doubtful = length <= np.linalg.norm(null_radius, axis=1)
+        for i in np.flatnonzero(doubtful & ~essential):
+            essential[i] = not exact.independent((int(i),))
+        null[essential] = 0
+        length[essential] = 1
+        column = np.linalg.norm(inverse, axis=0)
+        allowed = 2.0**-GUARD_BITS
+        precise = (null_radius <= allowed * length[:, None]) | essential[:, None]
+        sound = inverse_radius <= allowed * (np.abs(inverse) + column * length[:, None])
+        if precise.all() and sound.all():
+            exact.bits = bits
+            return Dual(generator.rounded("float64"), inverse, null, essential, exact)
+        bits *= 2
+    raise ArithmeticError(f"dual of a {n} x {k} generator: {LAST_BITS} bits do not suffice")
+
+
+def adjoint(matrix: Any) -> Any:
+    """Conjugate transpose of a matrix of balls."""
+    turned = matrix.transpose()
+    return turned.conjugate() if isinstance(turned, flint.acb_mat) else turned
+
+
+def cholesky(matrix: Any) -> Any:
+    """Lower triangular L with L L^H = matrix, in balls.
+
+    Raises
+    ------
+    ZeroDivisionError
+        If the bits do not show that the matrix is positive definite.
+    """
+    A = matrix.tolist()
+    L: list[list[Any]] = []
+    for i, row in enumerate(A):
+        new: list[Any] = []
+        for j in range(i):
+            new.append((row[j] - _dot(new, L[j])) / L[j][j])
+        rest = row[i] - _dot(new, new)
+        rest = rest.real if isinstance(rest, flint.acb) else rest
+        if not rest > 0:
+            raise ZeroDivisionError("the bits do not show a positive definite matrix")
+        L.append([*new, rest.sqrt()])
+    n = len(A)
+    return type(matrix)(n, n, [x for row in L for x in [*row, *[0] * (n - len(row))]])
+
+
+def spectral_norm(matrices: Array) -> Any:
+    """2-norms of a stack of matrices at any magnitude; 0 for an empty matrix."""
+    if 0 in matrices.shape[-2:]:
+        return np.zeros(matrices.shape[:-2])[()]
+    top = np.abs(matrices).max(axis=(-2, -1), keepdims=True)
+    scale = np.where((top > 0) & np.isfinite(top), top, 1.0)
+    return np.linalg.svd(matrices / scale, compute_uv=False)[..., 0] * scale[..., 0, 0]
+
+
+def _dot(a: list[Any], b: list[Any]) -> Any:
+    """Sum of a_i conj(b_i) over the length of a."""
+    total: Any = flint.arb(0)
+    for x, y in zip(a, b, strict=False):
+        total += x * (y.conjugate() if isinstance(y, flint.acb) else y)
+    return total
+
+
+def _determinant(matrix: list[list[Any]], rows: tuple[int, ...]) -> Any:
+    """Real part of a principal minor of a Hermitian matrix of balls."""
+    minor = [[matrix[i][j] for j in rows] for i in rows]
+    if isinstance(minor[0][0], flint.acb):
+        return flint.acb_mat(minor).det().real
+    return flint.arb_mat(minor).det()
+
+
+def _take(null: tuple[Any, Any], rows: tuple[int, ...]) -> Any:
+    """Real form of chosen rows of a rational matrix."""
+    re, im = (flint.fmpq_mat([part.tolist()[i] for i in rows]) if part else None for part in null)
+    return re if im is None else _stack(re, -im, im, re)
+
+
+def _stack(a: Any, b: Any, c: Any, d: Any) -> Any:
+    """The block matrix [[a, b], [c, d]]."""
+    upper = [[*x, *y] for x, y in zip(a.tolist(), b.tolist(), strict=True)]
+    lower = [[*x, *y] for x, y in zip(c.tolist(), d.tolist(), strict=True)]
+    return flint.fmpq_mat(upper + lower)
+
+
+def rounded(balls: Any) -> tuple[Array, Array]:
+    """Midpoints of a matrix of balls, rounded to the nearest, and radii."""
+    shape = balls.nrows(), balls.ncols()
+    entries = _flat(balls.tolist())
+    if not isinstance(balls, flint.acb_mat):
+        middle = np.array([float(x.mid()) for x in entries], dtype=np.float64)
+        radius = np.array([float(x.rad()) for x in entries], dtype=np.float64)
+        return middle.reshape(shape), radius.reshape(shape)
+    parts = [(x.real, x.imag) for x in entries]
+    middle = np.array([complex(float(a.mid()), float(b.mid())) for a, b in parts], np.complex128)
+    radius = np.array([float(a.rad() + b.rad()) for a, b in parts], dtype=np.float64)
+    return middle.reshape(shape), radius.reshape(shape)
+
+
+def _flat(rows: list[list[Any]]) -> list[Any]:
+    return [x for row in rows for x in row]
+
+
+def _row_basis(generator: Coefficients) -> Array:
+    """Indices of k rows that are independent for certain and as well conditioned as pivoting finds.
+
+    Raises
+    ------
+    InputError
+        If there are none, or the generator overflows float64.
+    """
+    n, k = generator.shape
+    G = generator.rounded("float64")
+    if not np.isfinite(G).all():
+        raise InputError(f"generator {n} x {k}: entries overflow; allowed are float64 numbers")
+    _, exponent = np.frexp(np.abs(G).max(axis=0, initial=0))
+    pivots = scipy.linalg.qr((G * np.ldexp(1.0, -exponent)).conj().T, mode="r", pivoting=True)[1]
+    for rows in (np.sort(pivots[:k]), independent_rows(G)):
+        if len(rows) == k and _invertible(generator.rows(rows)):
+            return np.asarray(rows)
+    raise InputError(f"generator {n} x {k}: rank below {k}; allowed are independent columns")
+
+
+def _invertible(square: Coefficients) -> bool:
+    bits = FIRST_BITS
+    while bits <= LAST_BITS:
+        with flint.ctx.workprec(bits):
+            try:
+                square.balls(bits).inv()
+                return True
+            except ZeroDivisionError:
+                bits *= 4
+    return False
