@@ -52,4 +52,3 @@ if any((HERE / "examples").glob("plot_*.py")):
         "show_signature": False,
         "abort_on_example_error": True,
     }
-    tags.add("gallery")  # type: ignore[name-defined]  # noqa: F821
