@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stabbench.errors import InputError
-from stabbench.problems.delimited import parse_table
+from stabbench.files.delimited import parse_table
 
 MAX_ENTRIES: Final = 2**26
 MAX_BYTES: Final = 2**31
@@ -378,3 +378,5 @@ _READERS: Final[dict[str, Callable[[_Source], _Parsed]]] = {
     ".mtx.gz": _read_mtx_gz,
     ".mat": _read_mat,
 }
+
+SUFFIXES: Final = tuple(_READERS)
