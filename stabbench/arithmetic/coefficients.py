@@ -313,7 +313,7 @@ def _split(entry: Any) -> "tuple[flint.fmpq | flint.arb, flint.fmpq | flint.arb 
     return _real(entry), None
 
 
-def _real(entry: Any) -> "flint.fmpq | flint.arb":
+def _real(entry: Any) -> Any:
     if type(entry) in _EXACT:
         return _EXACT[type(entry)](entry)
     if isinstance(entry, flint.arb):
