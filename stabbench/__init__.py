@@ -1,0 +1,39 @@
+"""Numerical stability of coded computation: digits lost, on which stragglers, and why.
+
+The public functions are loaded when they are first used, so that the import is fast.
+"""
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from stabbench.analysis.conditions import condition_numbers as condition_numbers
+    from stabbench.codes.base import Code as Code
+    from stabbench.codes.base import LinearCode as LinearCode
+    from stabbench.codes.registry import code as code
+    from stabbench.decoders.base import Decoder as Decoder
+    from stabbench.errors import InputError as InputError
+    from stabbench.gate import gate as gate
+    from stabbench.sweep.api import evaluate as evaluate
+    from stabbench.sweep.api import sweep as sweep
+
+__version__ = "0.1.0"
+
+_PUBLIC = {
+    "Code": "stabbench.codes.base",
+    "Decoder": "stabbench.decoders.base",
+    "InputError": "stabbench.errors",
+    "LinearCode": "stabbench.codes.base",
+    "code": "stabbench.codes.registry",
+    "condition_numbers": "stabbench.analysis.conditions",
+    "evaluate": "stabbench.sweep.api",
+    "gate": "stabbench.gate",
+    "sweep": "stabbench.sweep.api",
+}
+__all__ = sorted(_PUBLIC)  # noqa: PLE0605
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _PUBLIC:
+        raise AttributeError(f"module 'stabbench' has no attribute {name!r}")
+    return getattr(importlib.import_module(_PUBLIC[name]), name)

@@ -3,6 +3,6 @@
 arrays.py: formats, checks, conversion. delimited.py: tables in text.
 """
 
-from stabbench.files.arrays import MAX_ENTRIES, SUFFIXES, read_array
+from stabbench.files.arrays import MAX_ENTRIES, SUFFIXES, locate, read_array
 
-__all__ = ["MAX_ENTRIES", "SUFFIXES", "read_array"]
+__all__ = ["MAX_ENTRIES", "SUFFIXES", "locate", "read_array"]

@@ -58,9 +58,8 @@ def read_array(
     Raises
     ------
     InputError
-        The file is missing, not readable, empty, damaged, above the limits `MAX_BYTES` and
-        `MAX_ENTRIES`, of an unknown format or holds anything but finite numbers in one or two
-        dimensions.
+        The file is missing, unreadable, empty, damaged, too large (`MAX_BYTES`, `MAX_ENTRIES`), of
+        an unknown format or holds anything but finite numbers in one or two dimensions.
 
     Examples
     --------
@@ -76,7 +75,7 @@ def read_array(
     ...
     stabbench.errors.InputError: data 'nothing.npy': no such file; allowed are readable files
     """
-    file, selected = _locate(os.fsdecode(path))
+    file, selected = locate(path)
     where = f"{what} {str(file)!r}"
     _check_status(file, where)
     suffix = _suffix(file)
@@ -110,8 +109,26 @@ def read_array(
     return array, (*notes, *more)
 
 
-def _locate(path: str) -> tuple[Path, str | None]:
-    """Split a selected name from the path, unless the path as a whole exists."""
+def locate(path: str | os.PathLike[str]) -> tuple[Path, str | None]:
+    """Split the path of a file from the name that it selects, as in ``file.npz:name``.
+
+    Parameters
+    ----------
+    path : str or path
+
+    Returns
+    -------
+    file : Path
+        ``~`` expanded; whether it exists is not said.
+    name : str or None
+        The selected name; None where the path as a whole exists or selects nothing.
+
+    Examples
+    --------
+    >>> locate("runs/data.npz:train")
+    (PosixPath('runs/data.npz'), 'train')
+    """
+    path = os.fsdecode(path)
     file = _expanded(path)
     if os.path.lexists(file):
         return file, None

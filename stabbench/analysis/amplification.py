@@ -1,0 +1,64 @@
+"""Amplification: how much rounding errors of unit size can grow on the way to the answer."""
+
+from typing import Any
+
+import numpy as np
+
+from stabbench.arithmetic.dense import elimination_size
+
+Array = np.ndarray[Any, np.dtype[Any]]
+BATCH_ENTRIES = 1 << 22
+
+
+def amplification(decoding: Array, received: Array) -> Array:
+    """a(F) = || |D_F| |Phi_F| ||_inf per pattern, for a wanted T = identity.
+
+    Parameters
+    ----------
+    decoding : array, shape (P, k, r)
+        Exact decoding operators D_F, rounded.
+    received : array, shape (P, r, k)
+        The rows Phi_F of the reply map.
+
+    Returns
+    -------
+    float64 array, shape (P,); NaN where D_F is
+
+    Examples
+    --------
+    >>> amplification(np.eye(2)[None], np.array([[[1.0, 0.0], [0.0, 1.0]]]))
+    array([1.])
+    """
+    sizes = np.abs(received).sum(axis=2, dtype=np.float64)
+    return _weighted(decoding, sizes)
+
+
+def elimination_amplification(decoding: Array, received: Array) -> Array:
+    """|| |Phi_F^-1| P |L| |U| ||_inf per pattern: what Gaussian elimination itself adds.
+
+    Parameters
+    ----------
+    decoding : array, shape (P, k, k)
+    received : array, shape (P, k, k)
+
+    Returns
+    -------
+    float64 array, shape (P,)
+
+    Notes
+    -----
+    Higham, Accuracy and Stability of Numerical Algorithms (2002), theorem 9.4.
+    """
+    return _weighted(decoding, elimination_size(received))
+
+
+def _weighted(decoding: Array, sizes: Array) -> Array:
+    """Largest row sum of |D| diag(sizes), in batches."""
+    worst = np.empty(len(decoding))
+    step = max(1, BATCH_ENTRIES // max(1, decoding[0].size if len(decoding) else 1))
+    with np.errstate(over="ignore", invalid="ignore"):
+        for start in range(0, len(decoding), step):
+            part = slice(start, start + step)
+            rows = np.matmul(np.abs(decoding[part]), sizes[part, :, None])
+            worst[part] = rows[:, :, 0].max(axis=1)
+    return worst

@@ -1,0 +1,130 @@
+"""Errors of estimates against exact pairs, and statistics over patterns and trials."""
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+
+from stabbench.problems.base import Blocks
+
+Array = np.ndarray[Any, np.dtype[Any]]
+LEVELS = (0.5, 0.95, 0.99)
+
+
+@dataclasses.dataclass(frozen=True)
+class Errors:
+    """Errors per pattern, each of shape (P,).
+
+    Attributes
+    ----------
+    relative : float64 array
+        ||estimate - exact||_2 / ||exact||_2 over all blocks; inf on overflow or breakdown;
+        absolute where the exact result is zero.
+    componentwise : float64 array
+        max |estimate - exact| / |exact| over the entries whose exact value is not zero.
+    """
+
+    relative: Array
+    componentwise: Array
+
+
+def errors(estimates: Array, exact: Blocks) -> Errors:
+    """Compare estimates with the exact result.
+
+    Parameters
+    ----------
+    estimates : array, shape (P, k, L, m)
+    exact : Blocks, shape (k, L, m)
+
+    Returns
+    -------
+    Errors
+
+    Examples
+    --------
+    >>> exact = Blocks(np.ones((1, 1, 2)), np.zeros((1, 1, 2)))
+    >>> errors(np.array([[[[1.0, 1.5]]]]), exact).componentwise
+    array([0.5])
+    """
+    wide = np.result_type(estimates.dtype, exact.hi.dtype, np.float64)
+    with np.errstate(all="ignore"):
+        difference = np.abs((estimates.astype(wide) - exact.hi) - exact.lo)
+        flat = difference.reshape(len(estimates), -1).astype(np.float64)
+        size = np.abs(exact.hi).ravel()
+        relative = _norms(flat) / (_norms(size[None])[0] or 1.0)
+        nonzero = size > 0
+        ratios = flat[:, nonzero] / size[nonzero]
+        componentwise = ratios.max(axis=1) if nonzero.any() else flat.max(axis=1)
+    relative[~np.isfinite(relative)] = np.inf
+    componentwise[~np.isfinite(relative)] = np.inf
+    return Errors(relative, componentwise)
+
+
+def is_zero(exact: Blocks) -> bool:
+    """Whether the exact result is zero, so that errors are absolute."""
+    return not exact.hi.any()
+
+
+def digits(relative: Array | float) -> Any:
+    """Correct decimal digits, -log10 of the relative error; inf for no error at all.
+
+    Examples
+    --------
+    >>> float(digits(1e-7))
+    7.0
+    """
+    with np.errstate(divide="ignore"):
+        return -np.log10(relative)
+
+
+@dataclasses.dataclass(frozen=True)
+class Statistic:
+    """A quantity over patterns and trials; the quantiles are values that occurred.
+
+    Attributes
+    ----------
+    median, q95, q99, worst : float
+    worst_survivors : tuple of int
+        The survivor set of the worst value, so that it can be replayed.
+    worst_trial : int
+        The trial of the worst value.
+    mean : float
+    """
+
+    median: float
+    q95: float
+    q99: float
+    worst: float
+    mean: float
+    worst_survivors: tuple[int, ...]
+    worst_trial: int = 0
+
+    @classmethod
+    def of(cls, values: Array, patterns: Array) -> "Statistic":
+        """Summarise values of shape (P,) or (trials, P) over patterns of shape (P, n)."""
+        table = np.atleast_2d(values)
+        with np.errstate(invalid="ignore"):
+            quantiles = np.quantile(table, LEVELS, method="inverted_cdf")
+            mean = float(table.mean())
+        trial, pattern = np.unravel_index(np.argmax(table), table.shape)
+        return cls(
+            *(float(q) for q in quantiles),
+            worst=float(table[trial, pattern]),
+            mean=mean,
+            worst_survivors=tuple(np.flatnonzero(patterns[pattern]).tolist()),
+            worst_trial=int(trial),
+        )
+
+
+def distribution(values: Array, points: int = 65) -> list[float]:
+    """Quantiles at equal steps from the least to the greatest value, for cumulative plots."""
+    steps = np.linspace(0.0, 1.0, points)
+    return [float(q) for q in np.quantile(values, steps, method="inverted_cdf")]
+
+
+def _norms(rows: Array) -> Array:
+    """2-norms of rows without overflow or underflow of the squares."""
+    largest = rows.max(axis=1, initial=0.0)
+    scale = np.where((largest > 0) & np.isfinite(largest), largest, 1.0)
+    norms: Array = scale * np.sqrt(np.square(rows / scale[:, None]).sum(axis=1))
+    return norms

@@ -1,0 +1,70 @@
+"""Linear operators between blocks: what an encoder or a reply map does to a stack of blocks."""
+
+import dataclasses
+from abc import ABC, abstractmethod
+from typing import Any
+
+import numpy as np
+
+from stabbench.arithmetic.coefficients import Coefficients
+from stabbench.arithmetic.kernels import combine
+from stabbench.arithmetic.precision import Precision
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+class Operator(ABC):
+    """A linear map from `unknowns` blocks to `rows` blocks."""
+
+    rows: int
+    unknowns: int
+
+    @abstractmethod
+    def apply(self, blocks: Array, precision: Precision) -> Array:
+        """The images of `blocks` (unknowns, L, ...), rounded to the storage of `precision`."""
+
+    @abstractmethod
+    def overhead(self, length: int) -> Array:
+        """Blocks stored per row, in units of one data block of `length` rows, shape (rows,)."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Dense(Operator):
+    """A matrix of coefficients, one row per coded block.
+
+    Parameters
+    ----------
+    coefficients : Coefficients
+        The ideal matrix, shape (rows, unknowns).
+
+    Examples
+    --------
+    >>> from stabbench.arithmetic.precision import precision
+    >>> parity = Dense(Coefficients.from_array(np.ones((1, 2))))
+    >>> parity.apply(np.array([[1.0], [2.0]]), precision("float64"))
+    array([[3.]])
+    """
+
+    coefficients: Coefficients
+
+    @property
+    def rows(self) -> int:  # type: ignore[override]
+        """Number of coded blocks."""
+        return self.coefficients.shape[0]
+
+    @property
+    def unknowns(self) -> int:  # type: ignore[override]
+        """Number of unknown blocks."""
+        return self.coefficients.shape[1]
+
+    def matrix(self, precision: Precision) -> Array:
+        """The coefficients, each rounded once to the storage of `precision`, (rows, unknowns)."""
+        return self.coefficients.rounded(precision)
+
+    def apply(self, blocks: Array, precision: Precision) -> Array:
+        """The coded blocks, shape (rows, L, ...), rounded to the storage of `precision`."""
+        return combine(self.matrix(precision), blocks, precision)
+
+    def overhead(self, length: int) -> Array:
+        """One block per row, whatever the length."""
+        return np.ones(self.rows)

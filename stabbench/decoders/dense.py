@@ -1,0 +1,176 @@
+"""Decoders for any code with a dense reply matrix: elimination, QR, refinement, exact weights."""
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+import numpy as np
+
+from stabbench.arithmetic import dense, exact
+from stabbench.arithmetic.kernels import checked
+from stabbench.arithmetic.precision import Precision
+from stabbench.arithmetic.rank import first_independent
+from stabbench.codes.base import Code, LinearCode, System
+from stabbench.codes.operators import Dense
+from stabbench.decoders.base import Decoder, Plan, Spare
+from stabbench.errors import InputError
+
+Array = np.ndarray[Any, np.dtype[Any]]
+Method = Callable[[Array, Array], Array]
+
+
+@dataclasses.dataclass(frozen=True)
+class DensePlan(Plan):
+    """One matrix per pattern and a batched method that applies to it and the replies.
+
+    Attributes
+    ----------
+    rows : int array, shape (P, r)
+    matrices : array, shape (P, r, k) for solvers, (P, k, r) for weights
+    method : callable
+        (matrices, right-hand sides (P, r, m)) -> (P, k, m)
+    """
+
+    rows: Array
+    matrices: Array
+    method: Method
+
+    def decode(self, replies: Array) -> Array:
+        """Estimates of the unknown blocks, shape (P, k, L, m)."""
+        dtype = self.matrices.dtype
+        received = replies[self.rows].astype(dtype, copy=False)
+        right = received.reshape(*self.rows.shape, -1)
+        estimate = checked(self.method(self.matrices, right), dtype)
+        return estimate.reshape(len(self.rows), -1, *replies.shape[1:])
+
+
+@dataclasses.dataclass(frozen=True)
+class DenseDecoder(Decoder):
+    """A decoder that needs nothing but the rounded rows of the generator."""
+
+    def accepts(self, code: Code) -> str:
+        """Any code whose reply map is a matrix of coefficients."""
+        return "" if isinstance(code, LinearCode) else "the replies are no dense combinations"
+
+    def plan(
+        self, code: Code, system: System, patterns: Array, precision: Precision, spare: Spare
+    ) -> Plan:
+        """Gather the generator rows of every pattern in decoding precision."""
+        reply = _dense(system)
+        stored = reply.matrix(precision)
+        rows = system.rows(patterns)
+        if spare == "drop":
+            rows = first_independent(stored, rows)
+        if rows.shape[1] < reply.unknowns:
+            raise InputError(
+                f"{code.spec}: patterns bring {rows.shape[1]} rows; {reply.unknowns} are needed"
+            )
+        matrices = stored[rows].astype(precision.decode_dtype(np.iscomplexobj(stored)))
+        return self.prepare(rows, matrices)
+
+    def prepare(self, rows: Array, matrices: Array) -> Plan:
+        """The plan for generator rows already in decoding precision, (P, r, k)."""
+        if matrices.shape[1] > matrices.shape[2]:
+            return DensePlan(rows, matrices, dense.least_squares)
+        return DensePlan(rows, matrices, self.square)
+
+    def square(self, matrices: Array, right: Array) -> Array:
+        """Solve the square systems of a batch."""
+        raise TypeError(f"{self.name} has no method for square systems")
+
+
+@dataclasses.dataclass(frozen=True)
+class Solve(DenseDecoder):
+    """LU with partial pivoting; Householder QR where spare replies are used."""
+
+    name: ClassVar[str] = "solve"
+    source: ClassVar[str] = "LAPACK gesv"
+
+    def square(self, matrices: Array, right: Array) -> Array:
+        """LAPACK gesv."""
+        return dense.solve(matrices, right)
+
+
+@dataclasses.dataclass(frozen=True)
+class Inverse(DenseDecoder):
+    """Explicit inverse times replies, what most published code does (QR with spare replies)."""
+
+    name: ClassVar[str] = "inverse"
+    source: ClassVar[str] = "LAPACK getri; Higham, Accuracy and Stability, chapter 14"
+
+    def square(self, matrices: Array, right: Array) -> Array:
+        """LAPACK getrf, getri, then a product."""
+        return dense.invert_and_multiply(matrices, right)
+
+
+@dataclasses.dataclass(frozen=True)
+class Lstsq(DenseDecoder):
+    """Least squares by Householder QR, for square systems too."""
+
+    name: ClassVar[str] = "lstsq"
+    source: ClassVar[str] = "Golub, Van Loan, Matrix Computations, section 5.3"
+
+    def square(self, matrices: Array, right: Array) -> Array:
+        """Householder QR."""
+        return dense.least_squares(matrices, right)
+
+
+@dataclasses.dataclass(frozen=True)
+class Refined(DenseDecoder):
+    """LU, then iterative refinement with residuals in the same precision.
+
+    Parameters
+    ----------
+    steps : int
+        Number of refinement steps.
+    """
+
+    steps: int = dataclasses.field(default=1, metadata={"help": "refinement steps"})
+
+    name: ClassVar[str] = "refined"
+    source: ClassVar[str] = "Higham, Accuracy and Stability of Numerical Algorithms, chapter 12"
+
+    def __post_init__(self) -> None:
+        """Check the number of steps."""
+        if not 1 <= self.steps <= 100:
+            raise InputError(f"refined: steps={self.steps}; allowed is 1 .. 100")
+
+    def square(self, matrices: Array, right: Array) -> Array:
+        """LAPACK gesv and fixed-precision refinement."""
+        return dense.refine(matrices, right, self.steps)
+
+
+@dataclasses.dataclass(frozen=True)
+class ExactWeights(DenseDecoder):
+    """The decoding matrix computed exactly from the rounded generator, then rounded once."""
+
+    name: ClassVar[str] = "exact-weights"
+    source: ClassVar[str] = "exact inverse in ball arithmetic"
+
+    def accepts_precision(self, precision: Precision) -> str:
+        """Weights need products only, which run in every precision."""
+        return ""
+
+    def prepare(self, rows: Array, matrices: Array) -> Plan:
+        """Exact inverses (left inverses with spare replies), rounded to decoding precision."""
+        wide = np.dtype(np.complex128 if np.iscomplexobj(matrices) else np.float64)
+        weights = np.stack([_left_inverse(matrix.astype(wide)) for matrix in matrices])
+        return DensePlan(rows, weights.astype(matrices.dtype), _weigh)
+
+
+def _weigh(weights: Array, right: Array) -> Array:
+    with np.errstate(all="ignore"):
+        return np.matmul(weights, right)
+
+
+def _left_inverse(matrix: Array) -> Array:
+    try:
+        return exact.inverse(matrix)
+    except ZeroDivisionError:
+        return np.full(matrix.shape[::-1], np.nan, dtype=matrix.dtype)
+
+
+def _dense(system: System) -> Dense:
+    if not isinstance(system.reply, Dense):
+        raise TypeError("a dense decoder needs a dense reply map")
+    return system.reply

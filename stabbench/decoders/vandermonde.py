@@ -1,0 +1,104 @@
+"""Bjorck-Pereyra: decoding of polynomial codes from the nodes, without a matrix."""
+
+import dataclasses
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+
+from stabbench.arithmetic.coefficients import Coefficients
+from stabbench.arithmetic.dense import vandermonde_solve
+from stabbench.arithmetic.precision import Precision
+from stabbench.codes.base import Code, System
+from stabbench.codes.polynomial import Polynomial
+from stabbench.decoders.base import Decoder, Plan, Spare
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+@dataclasses.dataclass(frozen=True)
+class NodePlan(Plan):
+    """Nodes of every pattern in the order in which they are taken, and their replies."""
+
+    rows: Array
+    nodes: Array
+
+    def decode(self, replies: Array) -> Array:
+        """Divided differences and Newton to monomial, shape (P, k, L, m)."""
+        received = replies[self.rows].astype(self.nodes.dtype, copy=False)
+        estimate = vandermonde_solve(self.nodes, received.reshape(*self.rows.shape, -1))
+        return estimate.reshape(received.shape)
+
+
+@dataclasses.dataclass(frozen=True)
+class BjorckPereyra(Decoder):
+    """Divided differences on the survivors' nodes, O(k^2) per column and no elimination.
+
+    The nodes are rounded once to the decoding precision; that mismatch with the generator's
+    entries counts as decoding error. Spare replies are dropped: it interpolates through k values.
+
+    Parameters
+    ----------
+    order : str
+        ``ascending`` (by real part, then imaginary part), ``random`` (a fixed permutation) or
+        ``leja`` (greedy, each node farthest from those before it in the product of distances).
+    """
+
+    order: Literal["ascending", "random", "leja"] = dataclasses.field(
+        default="leja", metadata={"help": "order of the nodes"}
+    )
+
+    name: ClassVar[str] = "bjorck-pereyra"
+    source: ClassVar[str] = "Bjorck, Pereyra, Math. Comp. 24, 1970; Higham, BIT 30, 1990"
+
+    def accepts(self, code: Code) -> str:
+        """Polynomial codes in the monomial basis."""
+        if isinstance(code, Polynomial):
+            return ""
+        return "it needs a polynomial code in the monomial basis"
+
+    def accepts_precision(self, precision: Precision) -> str:
+        """Elementwise operations run in every precision."""
+        return ""
+
+    def plan(
+        self, code: Code, system: System, patterns: Array, precision: Precision, spare: Spare
+    ) -> Plan:
+        """Order the nodes of the first k survivors of every pattern."""
+        assert isinstance(code, Polynomial)
+        rows = system.rows(patterns)[:, : code.blocks]
+        points = Coefficients(
+            lambda bits: [[x] for x in code.points(bits)], (code.n, 1), complex=code.is_complex
+        )
+        nodes = points.rounded(precision.decoding)[:, 0]
+        rows = np.take_along_axis(rows, self.arrange(nodes[rows]), axis=1)
+        return NodePlan(rows, nodes[rows])
+
+    def arrange(self, nodes: Array) -> Array:
+        """Positions of the nodes of each pattern in the order of this decoder, shape (P, k)."""
+        if self.order == "ascending":
+            return np.argsort(nodes, axis=1, kind="stable")
+        if self.order == "random":
+            permutation = np.random.default_rng(nodes.shape[1]).permutation(nodes.shape[1])
+            return np.broadcast_to(permutation, nodes.shape)
+        return leja(nodes)
+
+
+def leja(nodes: Array) -> Array:
+    """Greedy Leja order of each row: from the node of largest magnitude on.
+
+    Examples
+    --------
+    >>> leja(np.array([[0.0, 0.5, -1.0, 1.0]])).tolist()
+    [[2, 3, 0, 1]]
+    """
+    values = nodes.astype(np.complex128)
+    every = np.arange(len(values))
+    chosen = np.argmax(np.abs(values), axis=1)
+    order = [chosen]
+    score = np.zeros(values.shape)
+    with np.errstate(divide="ignore"):
+        for _ in range(values.shape[1] - 1):
+            score += np.log(np.abs(values - values[every, chosen][:, None]))
+            chosen = np.argmax(score, axis=1)
+            order.append(chosen)
+    return np.stack(order, axis=1)

@@ -1,0 +1,74 @@
+"""What is computed: operands, the work of one worker, and the exact result."""
+
+import dataclasses
+from abc import ABC, abstractmethod
+from typing import Any, ClassVar
+
+import numpy as np
+
+from stabbench.arithmetic.precision import Precision
+from stabbench.codes.base import System
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+@dataclasses.dataclass(frozen=True)
+class Blocks:
+    """An exact result cut into the unknown blocks of a system, as an unevaluated pair.
+
+    Attributes
+    ----------
+    hi, lo : float64 or complex128 arrays, shape (unknowns, L, m)
+        hi + lo is the exact value to about 106 bits.
+    """
+
+    hi: Array
+    lo: Array
+
+
+class Problem(ABC):
+    """A computation that is coded; its operands depend on neither code nor worker."""
+
+    name: ClassVar[str]
+
+    @abstractmethod
+    def operands(self, precision: Precision, seed: int) -> tuple[Array, ...]:
+        """The operands, rounded to the storage of `precision`."""
+
+    @abstractmethod
+    def encode(
+        self, system: System, operands: tuple[Array, ...], precision: Precision
+    ) -> tuple[Array, ...]:
+        """The shares of all workers, one array per coded operand, then the uncoded operands."""
+
+    @abstractmethod
+    def work(self, shares: tuple[Array, ...], precision: Precision) -> Array:
+        """The replies of all workers, shape (rows, L, m)."""
+
+    @abstractmethod
+    def exact(self, system: System, operands: tuple[Array, ...], reference: str) -> Blocks:
+        """The exact unknown blocks for the rounded operands, by ``flint`` or ``mpmath``."""
+
+
+def cut(matrix: Array, blocks: int) -> Array:
+    """Cut a matrix into row blocks of equal length, padded with zero rows.
+
+    Parameters
+    ----------
+    matrix : array, shape (rows, columns)
+    blocks : int
+
+    Returns
+    -------
+    array, shape (blocks, ceil(rows / blocks), columns)
+
+    Examples
+    --------
+    >>> cut(np.array([[1.0], [2.0], [3.0]]), 2)[:, :, 0].tolist()
+    [[1.0, 2.0], [3.0, 0.0]]
+    """
+    rows, columns = matrix.shape
+    length = -(-rows // blocks)
+    padded = np.zeros((blocks * length, columns), dtype=matrix.dtype)
+    padded[:rows] = matrix
+    return padded.reshape(blocks, length, columns)

@@ -1,0 +1,214 @@
+"""The records of a sweep: one append-only file, synced per record, repaired after a kill."""
+
+import errno
+import fcntl
+import json
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from stabbench.errors import InputError
+from stabbench.sweep.case import SCHEMA, Record
+
+NAME = "records.jsonl"
+
+
+class Store:
+    """A directory with ``records.jsonl``: a header, environments and records, a line each.
+
+    Parameters
+    ----------
+    directory : path
+
+    Raises
+    ------
+    InputError
+        If the directory or its records cannot be read, or a line other than the last is damaged.
+    """
+
+    def __init__(self, directory: str | os.PathLike[str]) -> None:
+        self.directory = Path(directory)
+        self.path = self.directory / NAME
+        self.header: dict[str, Any] | None = None
+        self.environments: dict[str, dict[str, Any]] = {}
+        self.records: dict[str, Record] = {}
+        self.torn = False
+        self._end = 0
+        self._file = -1
+        self._load()
+
+    @classmethod
+    def existing(cls, directory: str | os.PathLike[str]) -> "Store":
+        """The store of a directory that must hold a sweep.
+
+        Raises
+        ------
+        InputError
+            If there is none.
+        """
+        store = cls(directory)
+        if store.header is None:
+            raise InputError(f"{store.path}: no sweep is stored here; run stabbench sweep -o first")
+        return store
+
+    @property
+    def expected(self) -> list[str]:
+        """Ids of all cases of the sweep, in order."""
+        return list(self.header["cases"]) if self.header else []
+
+    @property
+    def missing(self) -> list[str]:
+        """Ids of the cases that have no record yet."""
+        return [case for case in self.expected if case not in self.records]
+
+    def open(self, request: Mapping[str, Any], cases: list[str]) -> None:
+        """Begin writing a sweep, or go on with the same one.
+
+        Parameters
+        ----------
+        request : mapping
+            What the sweep was asked for, to name a difference.
+        cases : list of str
+            Ids of all its cases.
+
+        Raises
+        ------
+        InputError
+            If the directory holds another sweep (the difference is named), is in use by another
+            process, or cannot be written.
+        """
+        if self.header is not None:
+            self._same(request, cases)
+        try:
+            self.directory.mkdir(parents=True, exist_ok=True)
+            self._file = os.open(self.path, os.O_RDWR | os.O_CREAT, 0o644)
+        except OSError as error:
+            raise InputError(f"{self.path}: cannot be written ({error.strerror})") from None
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            self.close()
+            raise InputError(f"{self.path}: another sweep is writing here") from None
+        os.ftruncate(self._file, self._end)
+        os.lseek(self._file, self._end, os.SEEK_SET)
+        if self.header is None:
+            self.header = {"schema": SCHEMA, "request": dict(request), "cases": cases}
+            self._append({"type": "sweep", **self.header})
+
+    def add_environment(self, key: str, environment: Mapping[str, Any]) -> None:
+        """Write an environment once."""
+        if key not in self.environments:
+            self.environments[key] = dict(environment)
+            self._append({"type": "environment", "key": key, "environment": dict(environment)})
+
+    def add(self, record: Record) -> None:
+        """Write a record and sync it to disk before returning.
+
+        Raises
+        ------
+        InputError
+            If the disk is full; the records written so far stay whole.
+        """
+        self._append(record.to_json())
+        self.records[record.case.id] = record
+
+    def close(self) -> None:
+        """Release the file."""
+        if self._file >= 0:
+            os.close(self._file)
+            self._file = -1
+
+    def __enter__(self) -> "Store":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _append(self, line: Mapping[str, Any]) -> None:
+        data = json.dumps(line, allow_nan=False, ensure_ascii=True).encode() + b"\n"
+        try:
+            written = 0
+            while written < len(data):
+                written += os.write(self._file, data[written:])
+            os.fsync(self._file)
+        except OSError as error:
+            os.ftruncate(self._file, self._end)
+            words = "disk full" if error.errno == errno.ENOSPC else error.strerror
+            raise InputError(
+                f"{self.path}: {words}; the {len(self.records)} records so far are kept"
+            ) from None
+        self._end += len(data)
+
+    def _load(self) -> None:
+        try:
+            data = self.path.read_bytes()
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            raise InputError(f"{self.path}: cannot be read ({error.strerror})") from None
+        for number, line, last in _lines(data):
+            parsed = _parse(line)
+            if parsed is None and last:
+                self.torn = True
+                return
+            if parsed is None or not self._take(parsed, number):
+                raise InputError(f"{self.path}, line {number}: damaged; move the file away")
+            self._end += len(line)
+
+    def _take(self, line: dict[str, Any], number: int) -> bool:
+        kind = line.get("type")
+        if number == 1 and kind == "sweep":
+            if line.get("schema") != SCHEMA:
+                raise InputError(
+                    f"{self.path}: schema {line.get('schema')!r}; this version reads {SCHEMA}"
+                )
+            self.header = {key: line[key] for key in ("schema", "request", "cases")}
+            return True
+        if self.header is None:
+            raise InputError(f"{self.path}: does not begin with a sweep; not a file of stabbench")
+        if kind == "environment":
+            self.environments[line["key"]] = line["environment"]
+            return True
+        if kind == "record":
+            record = Record.from_json(line)
+            self.records[record.case.id] = record
+            return True
+        return False
+
+    def _same(self, request: Mapping[str, Any], cases: list[str]) -> None:
+        assert self.header is not None
+        if set(cases) == set(self.header["cases"]):
+            return
+        old = self.header["request"]
+        for key in sorted({*old, *request}):
+            if old.get(key) != request.get(key):
+                raise InputError(
+                    f"{self.path}: holds another sweep, with {key} = {_show(old.get(key))}, not "
+                    f"{_show(request.get(key))}; give another directory with -o"
+                )
+        raise InputError(
+            f"{self.path}: holds another sweep, of {len(self.header['cases'])} cases made by "
+            "another version or other files; give another directory with -o"
+        )
+
+
+def _lines(data: bytes) -> Iterator[tuple[int, bytes, bool]]:
+    lines = data.splitlines(keepends=True)
+    for number, line in enumerate(lines, start=1):
+        yield number, line, number == len(lines)
+
+
+def _parse(line: bytes) -> dict[str, Any] | None:
+    if not line.endswith(b"\n"):
+        return None
+    try:
+        parsed = json.loads(line)
+    except ValueError:
+        return None
+    return parsed if isinstance(parsed, dict) else None
+
+
+def _show(value: Any) -> str:
+    text = json.dumps(value)
+    return text if len(text) <= 60 else text[:57] + "..."
