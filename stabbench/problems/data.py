@@ -162,7 +162,8 @@ def _standardised(array: NDArray[np.float64]) -> NDArray[np.float64]:
     centred[:, constant] = 0.0
     deviation = centred.std(axis=0)
     deviation[constant] = 1.0
-    return np.divide(centred, deviation)
+    standardised: NDArray[np.float64] = centred / deviation
+    return standardised
 
 
 def _stamp(path: str) -> tuple[int, int] | None:
