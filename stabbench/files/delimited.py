@@ -51,15 +51,15 @@ def parse_table(content: bytes, where: str) -> tuple[NDArray[np.inexact], list[s
     if not lines:
         raise InputError(f"{where}: no rows; allowed are one or more rows of numbers")
     separator = _separator(lines)
-    comma = separator in (";", "\t") and any("," in line for _, line in lines[1:] or lines)
     notes = []
     first, width = lines[0][0], len(_cells(lines[0], separator, where))
-    header = _header(lines[0], separator, comma, where)
+    header = _header(lines[0], separator, where)
     if header:
         notes.append(f"header line skipped: {_listed(header)}")
         lines = lines[1:]
     if not lines:
         raise InputError(f"{where}: only a header line; allowed are one or more rows of numbers")
+    comma = separator in (";", "\t") and any("," in line for _, line in lines)
     if comma:
         notes.append("decimal commas read")
     rows = []
@@ -116,11 +116,12 @@ def _cells(line: _Line, separator: str | None, where: str) -> list[str]:
         ) from error
 
 
-def _header(line: _Line, separator: str | None, comma: bool, where: str) -> list[str]:
+def _header(line: _Line, separator: str | None, where: str) -> list[str]:
     """Return the names in the first line, an empty list where it is a row of numbers."""
     cells = [cell.strip() for cell in _cells(line, separator, where)]
     words = any(letter.isalpha() for cell in cells for letter in cell)
-    if not words or any(_number(cell, comma) is not None for cell in cells):
+    numbers = [_number(cell, comma) for cell in cells for comma in (False, True)]
+    if not words or any(number is not None for number in numbers):
         return []
     if "" in cells:
         # pandas writes an unnamed index column: taken as data it would be one more column
