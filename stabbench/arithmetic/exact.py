@@ -26,11 +26,21 @@ from stabbench.arithmetic.pairs import (
     error,
     joined,
     norm,
-    ratio_pair,
+    to_pair,
 )
 from stabbench.errors import InputError
 
-__all__ = ["Pair", "error", "inverse", "least_squares", "norm", "product", "rank", "solve"]
+__all__ = [
+    "Pair",
+    "error",
+    "inverse",
+    "least_squares",
+    "norm",
+    "product",
+    "rank",
+    "solve",
+    "to_pair",
+]
 
 _FIRST_BITS = 256
 _LAST_BITS = 1 << 17
@@ -247,19 +257,11 @@ def _solved(matrix: Integers, sides: Integers, exponents: Exponents) -> Pair:
 
 def _rational_solution(matrix: Integers, sides: Integers, exponents: Exponents) -> Pair:
     if len(matrix) == 1:
-        entries = [matrix[0].solve(part).entries() for part in sides]
-    else:
-        stacked = flint.fmpz_mat(sides[0].tolist() + sides[1].tolist())
-        both = embedded(*matrix).solve(flint.fmpq_mat(stacked)).entries()
-        entries = [both[: len(both) // 2], both[len(both) // 2 :]]
-    pairs = []
-    for part in entries:
-        powers = zip(part, exponents.ravel().tolist(), strict=True)
-        split = np.array(
-            [ratio_pair(int(x.p) << max(e, 0), int(x.q) << max(-e, 0)) for x, e in powers]
-        ).reshape(-1, 2)
-        pairs.append((split[:, 0].reshape(exponents.shape), split[:, 1].reshape(exponents.shape)))
-    return joined(pairs)
+        return to_pair(flint.fmpq_mat(matrix[0].solve(sides[0]).tolist()), None, exponents)
+    stacked = flint.fmpq_mat(sides[0].tolist() + sides[1].tolist())
+    both = embedded(*matrix).solve(stacked).tolist()
+    k = len(both) // 2
+    return to_pair(flint.fmpq_mat(both[:k]), flint.fmpq_mat(both[k:]), exponents)
 
 
 def _ball_inverse(matrix: Any, square: bool) -> Any:

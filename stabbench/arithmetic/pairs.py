@@ -11,7 +11,16 @@ import flint
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Pair", "certified_pair", "dyadic_pairs", "error", "joined", "norm", "ratio_pair"]
+__all__ = [
+    "Pair",
+    "certified_pair",
+    "dyadic_pairs",
+    "error",
+    "joined",
+    "norm",
+    "ratio_pair",
+    "to_pair",
+]
 
 Exponents = NDArray[np.int64]
 Pair = tuple[NDArray[Any], NDArray[Any]]
@@ -121,6 +130,38 @@ def ratio_pair(numerator: int, denominator: int) -> tuple[float, float]:
         return (np.inf, 0.0) if numerator > 0 else (-np.inf, 0.0)
     p, q = high.as_integer_ratio()
     return high, (numerator * q - p * denominator) / (denominator * q)
+
+
+def to_pair(
+    re: flint.fmpq_mat, im: flint.fmpq_mat | None = None, exponents: Exponents | int = 0
+) -> Pair:
+    """Pair of the exact matrix 2^exponents (re + i im), real if there is no imaginary part.
+
+    Parameters
+    ----------
+    re, im : flint.fmpq_mat (m x n)
+    exponents : integer array that broadcasts to (m x n)
+
+    Returns
+    -------
+    Pair (m x n)
+
+    Examples
+    --------
+    >>> to_pair(flint.fmpq_mat(1, 1, [flint.fmpq(1, 3)]))
+    (array([[0.33333333]]), array([[1.85037171e-17]]))
+    """
+    shape = re.nrows(), re.ncols()
+    powers = np.broadcast_to(exponents, shape).ravel().tolist()
+    parts = []
+    for part in (re,) if im is None else (re, im):
+        split = [
+            ratio_pair(int(x.p) << max(e, 0), int(x.q) << max(-e, 0))
+            for x, e in zip(part.entries(), powers, strict=True)
+        ]
+        pairs = np.array(split, dtype=np.float64).reshape(*shape, 2)
+        parts.append((pairs[..., 0].copy(), pairs[..., 1].copy()))
+    return joined(parts)
 
 
 def joined(parts: list[Pair]) -> Pair:

@@ -51,6 +51,10 @@ class Format:
     emax: int
     carrier: np.dtype[Any]
 
+    def holds(self, dtype: np.dtype[Any]) -> bool:
+        """Whether this is the full format of a real NumPy type."""
+        return self.carrier == dtype and self.p == np.finfo(dtype).nmant + 1
+
     def round(self, x: NDArray[Any]) -> NDArray[Any]:
         """Round a real array to the format, to nearest even; overflow gives infinity.
 
@@ -194,6 +198,13 @@ class Precision:
     def decode_dtype(self, complex_: bool) -> np.dtype[Any]:
         """NumPy type of the decoder's arithmetic, real or complex."""
         return _COMPLEX[self.decode] if complex_ else self.decode
+
+    @property
+    def decoding(self) -> "Precision":
+        """The precision that stores what the decoder computes in, such as float64."""
+        return _PRECISIONS[
+            next(name for name, form in _FORMATS.items() if form.holds(self.decode))
+        ]
 
     def store(self, x: ArrayLike) -> NDArray[Any]:
         """Round to the storage format, once, to nearest even; overflow gives infinity, silently.
