@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     from stabbench.codes.registry import code as code
     from stabbench.decoders.base import Decoder as Decoder
     from stabbench.errors import InputError as InputError
-    from stabbench.gate import gate as gate
-    from stabbench.sweep.api import evaluate as evaluate
-    from stabbench.sweep.api import sweep as sweep
+    from stabbench.gating import gate as gate
+    from stabbench.sweeps.api import evaluate as evaluate
+    from stabbench.sweeps.api import sweep as sweep
 
 __version__ = "0.1.0"
 
@@ -26,9 +26,9 @@ _PUBLIC = {
     "LinearCode": "stabbench.codes.base",
     "code": "stabbench.codes.registry",
     "condition_numbers": "stabbench.analysis.conditions",
-    "evaluate": "stabbench.sweep.api",
-    "gate": "stabbench.gate",
-    "sweep": "stabbench.sweep.api",
+    "evaluate": "stabbench.sweeps.api",
+    "gate": "stabbench.gating",
+    "sweep": "stabbench.sweeps.api",
 }
 __all__ = sorted(_PUBLIC)  # noqa: PLE0605
 

@@ -95,8 +95,10 @@ class Registry(Generic[T]):
 
     def _check(self, cls: Any, where: str) -> None:
         if not (isinstance(cls, type) and issubclass(cls, self.base)):
-            raise InputError(f"{where}: not a {self.noun}; allowed are classes that extend "
-                             f"stabbench.{self.base.__name__}")
+            raise InputError(
+                f"{where}: not a {self.noun}; allowed are classes that extend "
+                f"stabbench.{self.base.__name__}"
+            )
         missing = sorted(getattr(cls, "__abstractmethods__", ()))
         if missing:
             raise InputError(f"{where}: the {self.noun} does not define {', '.join(missing)}")

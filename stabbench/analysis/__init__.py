@@ -1,0 +1,1 @@
+"""Survivor sets, condition numbers, amplification, errors and their budget."""

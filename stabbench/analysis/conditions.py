@@ -97,14 +97,14 @@ def stored_generator(code: LinearCode, storage: str) -> Coefficients:
 
     Raises
     ------
-    InputError
+    OverflowError
         If an entry overflows in the storage format.
     """
     if storage == "exact":
         return code.generator
     values = code.generator.rounded(storage)
     if not np.isfinite(values).all():
-        raise InputError(f"{code.spec}, n={code.n}: an entry of the generator overflows {storage}")
+        raise OverflowError(f"an entry of the generator of {code.spec} overflows {storage}")
     return Coefficients.from_array(values)
 
 

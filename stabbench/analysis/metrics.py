@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from stabbench.problems.base import Blocks
+from stabbench.problems.base import Exact
 
 Array = np.ndarray[Any, np.dtype[Any]]
 LEVELS = (0.5, 0.95, 0.99)
@@ -28,13 +28,13 @@ class Errors:
     componentwise: Array
 
 
-def errors(estimates: Array, exact: Blocks) -> Errors:
+def errors(estimates: Array, exact: Exact) -> Errors:
     """Compare estimates with the exact result.
 
     Parameters
     ----------
     estimates : array, shape (P, k, L, m)
-    exact : Blocks, shape (k, L, m)
+    exact : Exact, shape (k, L, m)
 
     Returns
     -------
@@ -42,7 +42,7 @@ def errors(estimates: Array, exact: Blocks) -> Errors:
 
     Examples
     --------
-    >>> exact = Blocks(np.ones((1, 1, 2)), np.zeros((1, 1, 2)))
+    >>> exact = Exact(np.ones((1, 1, 2)), np.zeros((1, 1, 2)))
     >>> errors(np.array([[[[1.0, 1.5]]]]), exact).componentwise
     array([0.5])
     """
@@ -60,7 +60,7 @@ def errors(estimates: Array, exact: Blocks) -> Errors:
     return Errors(relative, componentwise)
 
 
-def is_zero(exact: Blocks) -> bool:
+def is_zero(exact: Exact) -> bool:
     """Whether the exact result is zero, so that errors are absolute."""
     return not exact.hi.any()
 

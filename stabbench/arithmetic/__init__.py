@@ -1,0 +1,1 @@
+"""Precisions, kernels and exact references."""

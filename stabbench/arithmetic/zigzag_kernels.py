@@ -14,6 +14,7 @@ from numba.extending import intrinsic
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Grid = tuple[int, int]
+Run = tuple[int, int]
 
 _TILE = 64
 _STRIP = 16
@@ -58,35 +59,35 @@ def round_stored(values: Array, bits: int) -> None:
 
 
 def _subtract_strip(
-    typing: Any, out: Any, replies: Any, into: Any, sample: Any, starts: Any, at: Any, count: Any
+    typing: Any, out: Any, replies: Any, into: Any, sample: Any, starts: Any, run: Any, at: Any
 ) -> tuple[Any, Any]:
-    """`_subtract_one` for the next _STRIP columns at once, held in vector registers.
+    """Body of `_gather` for the next _STRIP columns at once, held in vector registers.
 
-    Numba does not vectorise sums over a list of addresses; a loop in Python syntax takes 1.5 times
-    as long as it should.
+    Numba does not vectorise a sum over a list of addresses: the same loop in Python takes 1.6
+    times as long, and the forward order would be slower than plain subtractions of whole blocks.
     """
-    signature = numba.types.void(out, replies, into, sample, starts, at, count)
+    signature = numba.types.void(out, replies, into, sample, starts, run, at)
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         arrays = [
             context.make_array(signature.args[i])(context, builder, args[i]) for i in (0, 1, 4)
         ]
         element = signature.args[0].dtype
-        scalar = context.get_data_type(element)
-        vector = ir.VectorType(scalar, _STRIP)
-        bytes_each = element.bitwidth // 8
+        vector = ir.VectorType(context.get_data_type(element), _STRIP)
+        aligned = element.bitwidth // 8
         minus = builder.fsub if isinstance(element, numba.types.Float) else builder.sub
 
         def place(array: Any, index: Any) -> Any:
             return builder.bitcast(builder.gep(array.data, [index]), vector.as_pointer())
 
         total = cgutils.alloca_once(builder, vector)
-        builder.store(builder.load(place(arrays[1], args[3]), align=bytes_each), total)
-        with cgutils.for_range(builder, args[6]) as loop:
-            start = builder.load(builder.gep(arrays[2].data, [loop.index]))
-            term = builder.load(place(arrays[0], builder.add(start, args[5])), align=bytes_each)
+        builder.store(builder.load(place(arrays[1], args[3]), align=aligned), total)
+        begin, end = cgutils.unpack_tuple(builder, args[5])
+        with cgutils.for_range_slice(builder, begin, end, begin.type(1)) as (index, _):
+            start = builder.load(builder.gep(arrays[2].data, [index]))
+            term = builder.load(place(arrays[0], builder.add(start, args[6])), align=aligned)
             builder.store(minus(builder.load(total), term), total)
-        builder.store(builder.load(total), place(arrays[0], args[2]), align=bytes_each)
+        builder.store(builder.load(total), place(arrays[0], args[2]), align=aligned)
         return context.get_dummy_value()
 
     return signature, generate
@@ -102,20 +103,20 @@ def _gather(
     into: int,
     sample: int,
     starts: Array,
+    run: Run,
     at: int,
-    count: int,
     columns: int,
     bits: int,
 ) -> None:
-    """out[into] = replies[sample] - out[starts[0] + at] - out[starts[1] + at] ..., per column."""
+    """out[into] = replies[sample] - the sum of out[starts[m] + at] for m of the run, per column."""
     c = 0
     if bits == 0:
         while c + _STRIP <= columns:
-            _strip(out, replies, into + c, sample + c, starts, at + c, count)
+            _strip(out, replies, into + c, sample + c, starts, run, at + c)
             c += _STRIP
     while c < columns:
         value = replies[sample + c]
-        for m in range(count):
+        for m in range(run[0], run[1]):
             value -= out[starts[m] + at + c]
             if bits == 8:
                 value = round_bfloat16(value)
@@ -197,10 +198,14 @@ def forward(
     miss = np.flatnonzero(known < 0)
     e = miss.shape[0]
     lag, term, shift = closed_terms(table, known, rows, miss)
-    starts = (term * length + shift) * columns
+    k = table.shape[1]
+    # one list per missing block, and one more that is filled near the ends of the blocks
+    starts = np.append((term * length + shift).reshape(-1) * columns, np.zeros(k, np.int64))
     counts = (term >= 0).sum(axis=1)
     reach = np.abs(shift).max()
-    near = np.empty(table.shape[1], np.int64)
+    origin = np.array(
+        [rows[e - 1 - j] * longest + table[rows[e - 1 - j], miss[j]] for j in range(e)]
+    )
     resolved, received = out.reshape(-1), replies.reshape(-1)
     for first in range(0, columns, _TILE):
         some = min(columns - first, _TILE)
@@ -209,19 +214,17 @@ def forward(
                 p = time - lag[j]
                 if p < 0 or p >= length or (period > 1 and p % period >= width):
                     continue
-                r = rows[e - 1 - j]
+                begin, end = j * k, j * k + counts[j]
+                if p < reach or p >= length - reach:
+                    begin, end = e * k, e * k
+                    for m in range(counts[j]):
+                        if 0 <= p + shift[j, m] < length:
+                            starts[end] = starts[j * k + m]
+                            end += 1
                 into = (miss[j] * length + p) * columns + first
-                sample = (r * longest + p + table[r, miss[j]]) * columns + first
+                sample = (origin[j] + p) * columns + first
                 at = p * columns + first
-                if reach <= p < length - reach:
-                    _gather(resolved, received, into, sample, starts[j], at, counts[j], some, bits)
-                    continue
-                inside = 0
-                for m in range(counts[j]):
-                    if 0 <= p + shift[j, m] < length:
-                        near[inside] = starts[j, m]
-                        inside += 1
-                _gather(resolved, received, into, sample, near, at, inside, some, bits)
+                _gather(resolved, received, into, sample, starts, (begin, end), at, some, bits)
 
 
 @numba.njit(cache=True)
@@ -249,79 +252,81 @@ def scheduled(
     length, columns = out.shape[1], out.shape[2]
     longest = replies.shape[1]
     miss = np.flatnonzero(known < 0)
-    e = miss.shape[0]
-    when = np.full(e * length, -1, np.int32)
-    for rank in range(unknown.shape[0]):
-        when[unknown[rank]] = rank
     held = np.flatnonzero(known >= 0)
+    sub = table[rows][:, miss].astype(np.int64)
+    when = np.full((miss.shape[0], length), -1, np.int32)
+    for rank in range(unknown.shape[0]):
+        j, p = divmod(unknown[rank], length)
+        when[j, p] = rank
+    orders = _usual_orders(sub)
+    terms = np.empty(table.shape[1], np.int64)
     starts = np.empty(table.shape[1], np.int64)
-    # heads and tails of a row meet their terms in orders that rarely change
-    habit = np.empty((e, 2, e), np.int64)
-    habit[:, :] = np.arange(e)
-    ranks = np.empty(e, np.int64)
     resolved, received = out.reshape(-1), replies.reshape(-1)
     for first in range(0, columns, _TILE):
         some = min(columns - first, _TILE)
         for rank in range(unknown.shape[0]):
             j, p = divmod(unknown[rank], length)
-            r = rows[row[rank]]
-            s = p + table[r, miss[j]]
+            i = row[rank]
+            s = p + sub[i, j]
             count = 0
             for block in held:
-                q = s - table[r, block]
-                if table[r, block] >= 0 and 0 <= q < length:
+                q = s - table[rows[i], block]
+                if table[rows[i], block] >= 0 and 0 <= q < length:
                     starts[count] = (block * length + q) * columns
                     count += 1
-            order = habit[row[rank], 0 if 2 * p < length else 1]
-            count = _by_rank(
-                table[r], miss, j, s, length, columns, when, order, ranks, starts, count
-            )
+            found = _by_rank(sub[i], s, when, orders[i, 0 if 2 * p < length else 1, j], terms)
+            for m in range(found):
+                other = terms[m]
+                starts[count] = (miss[other] * length + s - sub[i, other]) * columns
+                count += 1
             into = (miss[j] * length + p) * columns + first
-            sample = (r * longest + s) * columns + first
-            _gather(resolved, received, into, sample, starts, first, count, some, bits)
+            sample = (rows[i] * longest + s) * columns + first
+            _gather(resolved, received, into, sample, starts, (0, count), first, some, bits)
 
 
 @numba.njit(cache=True)
-def _by_rank(
-    shifts: Array,
-    miss: Array,
-    j: int,
-    s: int,
-    length: int,
-    columns: int,
-    when: Array,
-    order: Array,
-    ranks: Array,
-    starts: Array,
-    count: int,
-) -> int:
-    """Append to `starts` the other missing terms of sample s, as they were resolved.
+def _usual_orders(sub: Array) -> Array:
+    """Per row, half of the block (heads, tails) and column read: its other terms, ended by -1."""
+    e = sub.shape[0]
+    orders = np.full((e, 2, e, e), -1, np.int16)
+    for i in range(e):
+        for j in range(e):
+            count = 0
+            for other in range(e):
+                if other != j and sub[i, other] >= 0:
+                    orders[i, :, j, count] = other
+                    count += 1
+    return orders
 
-    Insertion sort from the order of the last sample, which it updates.
+
+@numba.njit(cache=True)
+def _by_rank(shifts: Array, s: int, when: Array, order: Array, terms: Array) -> int:
+    """The terms of sample s in the order in which they were resolved; returns how many.
+
+    The order rarely changes from one sample to the next, so `order` is sorted by insertion and
+    kept.
     """
-    e = miss.shape[0]
-    begin = count
-    for m in range(e):
+    length = when.shape[1]
+    count = 0
+    last = -1
+    for m in range(order.shape[0]):
         other = order[m]
-        if other == j or shifts[miss[other]] < 0:
+        if other < 0:
+            break
+        q = s - shifts[other]
+        if q < 0 or q >= length or when[other, q] < 0:
             continue
-        q = s - shifts[miss[other]]
-        if q < 0 or q >= length or when[other * length + q] < 0:
-            continue
-        rank = when[other * length + q]
-        start = (miss[other] * length + q) * columns
+        rank = when[other, q]
         slot = count
-        while slot > begin and ranks[slot - begin - 1] > rank:
-            ranks[slot - begin] = ranks[slot - begin - 1]
-            starts[slot] = starts[slot - 1]
-            slot -= 1
-        if slot < count:
-            for back in range(m, 0, -1):
-                if back <= m - (count - slot):
-                    break
-                order[back] = order[back - 1]
-            order[m - (count - slot)] = other
-        ranks[slot - begin] = rank
-        starts[slot] = start
+        if rank < last:
+            while slot > 0 and when[terms[slot - 1], s - shifts[terms[slot - 1]]] > rank:
+                terms[slot] = terms[slot - 1]
+                slot -= 1
+        else:
+            last = rank
+        terms[slot] = other
         count += 1
+    if count == order.shape[0] - 1:
+        for m in range(count):
+            order[m] = terms[m]
     return count

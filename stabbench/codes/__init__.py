@@ -1,0 +1,1 @@
+"""What each worker is sent: one file per family of codes."""

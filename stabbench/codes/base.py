@@ -147,8 +147,11 @@ class LinearCode(Code):
     --------
     >>> class Parity(LinearCode):
     ...     name = "parity"
+    ...
     ...     def coefficients(self, bits):
-    ...         return np.vstack([np.eye(self.blocks), np.ones((self.n - self.blocks, self.blocks))])
+    ...         return np.vstack(
+    ...             [np.eye(self.blocks), np.ones((self.n - self.blocks, self.blocks))]
+    ...         )
     >>> Parity(4, 1).generator.rounded("float64")[-1]
     array([1., 1., 1.])
     """

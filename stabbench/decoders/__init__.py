@@ -1,0 +1,1 @@
+"""How replies become the answer."""

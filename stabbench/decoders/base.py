@@ -47,6 +47,10 @@ class Decoder(ABC):
 
     name: ClassVar[str] = ""
     source: ClassVar[str] = ""
+    growth: ClassVar[Literal["amplification", "elimination"]] = "amplification"
+    """Which measure of the conditions predicts this decoder's error."""
+    uses_spare: ClassVar[bool] = True
+    """Whether replies beyond the number of unknowns can enter."""
 
     @abstractmethod
     def accepts(self, code: Code) -> str:

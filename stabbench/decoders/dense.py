@@ -85,6 +85,7 @@ class Solve(DenseDecoder):
 
     name: ClassVar[str] = "solve"
     source: ClassVar[str] = "LAPACK gesv"
+    growth = "elimination"
 
     def square(self, matrices: Array, right: Array) -> Array:
         """LAPACK gesv."""

@@ -48,6 +48,7 @@ class BjorckPereyra(Decoder):
     )
 
     name: ClassVar[str] = "bjorck-pereyra"
+    uses_spare = False
     source: ClassVar[str] = "Bjorck, Pereyra, Math. Comp. 24, 1970; Higham, BIT 30, 1990"
 
     def accepts(self, code: Code) -> str:

@@ -13,13 +13,12 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 
 @dataclasses.dataclass(frozen=True)
-class Blocks:
-    """An exact result cut into the unknown blocks of a system, as an unevaluated pair.
+class Exact:
+    """An exact result as an unevaluated pair: hi + lo is its value to about 106 bits.
 
     Attributes
     ----------
-    hi, lo : float64 or complex128 arrays, shape (unknowns, L, m)
-        hi + lo is the exact value to about 106 bits.
+    hi, lo : float64 or complex128 arrays of one shape
     """
 
     hi: Array
@@ -36,18 +35,26 @@ class Problem(ABC):
         """The operands, rounded to the storage of `precision`."""
 
     @abstractmethod
+    def exact(self, operands: tuple[Array, ...], reference: str) -> Exact:
+        """The exact result for the rounded operands, by ``flint`` or ``mpmath``."""
+
+    @abstractmethod
+    def blocks(self, system: System, operands: tuple[Array, ...]) -> tuple[Array, ...]:
+        """The coded operands cut into the blocks of a system; uncoded operands stay whole."""
+
+    @abstractmethod
     def encode(
-        self, system: System, operands: tuple[Array, ...], precision: Precision
+        self, system: System, blocks: tuple[Array, ...], precision: Precision
     ) -> tuple[Array, ...]:
-        """The shares of all workers, one array per coded operand, then the uncoded operands."""
+        """The shares of all workers, one array per operand; uncoded operands stay whole."""
 
     @abstractmethod
     def work(self, shares: tuple[Array, ...], precision: Precision) -> Array:
         """The replies of all workers, shape (rows, L, m)."""
 
     @abstractmethod
-    def exact(self, system: System, operands: tuple[Array, ...], reference: str) -> Blocks:
-        """The exact unknown blocks for the rounded operands, by ``flint`` or ``mpmath``."""
+    def unknowns(self, system: System, exact: Exact) -> Exact:
+        """The exact result cut into the unknown blocks, shape (unknowns, L, m)."""
 
 
 def cut(matrix: Array, blocks: int) -> Array:

@@ -9,8 +9,9 @@ from stabbench.arithmetic import exact, multiprecision
 from stabbench.arithmetic.kernels import multiply
 from stabbench.arithmetic.precision import Precision
 from stabbench.codes.base import System
-from stabbench.problems.base import Blocks, Problem, cut
-from stabbench.problems.data import Family
+from stabbench.errors import InputError
+from stabbench.problems.base import Exact, Problem, cut
+from stabbench.problems.families import Data
 
 Array = np.ndarray[Any, np.dtype[Any]]
 REFERENCES = {"flint": exact.product, "mpmath": multiprecision.product}
@@ -22,14 +23,19 @@ class Matvec(Problem):
 
     Parameters
     ----------
-    data : Family
+    data : Data
         Where A comes from.
     vectors : int
         Number of columns of X.
     """
 
-    data: Family
+    data: Data
     vectors: int = 1
+
+    def __post_init__(self) -> None:
+        """Check the number of vectors."""
+        if self.vectors < 1:
+            raise InputError(f"problem matvec: vectors={self.vectors}; allowed is >= 1")
 
     name: ClassVar[str] = "matvec"
 
@@ -39,20 +45,26 @@ class Matvec(Problem):
         vector = self.data.vector(seed, matrix.shape[1], self.vectors)
         return precision.store(matrix), precision.store(vector)
 
+    def exact(self, operands: tuple[Array, ...], reference: str) -> Exact:
+        """A X as a pair, shape (rows, vectors)."""
+        return Exact(*REFERENCES[reference](*operands))
+
+    def blocks(self, system: System, operands: tuple[Array, ...]) -> tuple[Array, ...]:
+        """Row blocks of A, shape (k, L, columns), padded with zero rows; X as it is."""
+        matrix, vector = operands
+        return cut(matrix, system.encoders[0].unknowns), vector
+
     def encode(
-        self, system: System, operands: tuple[Array, ...], precision: Precision
+        self, system: System, blocks: tuple[Array, ...], precision: Precision
     ) -> tuple[Array, ...]:
         """Coded row blocks (rows, L, columns) and the plain X."""
-        matrix, vector = operands
-        (encoder,) = system.encoders
-        return encoder.apply(cut(matrix, encoder.unknowns), precision), vector
+        return system.encoders[0].apply(blocks[0], precision), blocks[1]
 
     def work(self, shares: tuple[Array, ...], precision: Precision) -> Array:
         """Every coded block times X, shape (rows, L, vectors)."""
-        return multiply(*shares, precision)
+        return multiply(shares[0], shares[1], precision)
 
-    def exact(self, system: System, operands: tuple[Array, ...], reference: str) -> Blocks:
+    def unknowns(self, system: System, exact: Exact) -> Exact:
         """The blocks of A X, shape (k, L, vectors); rows of padding are zero."""
-        hi, lo = REFERENCES[reference](*operands)
-        blocks = system.encoders[0].unknowns
-        return Blocks(cut(hi, blocks), cut(lo, blocks))
+        count = system.encoders[0].unknowns
+        return Exact(cut(exact.hi, count), cut(exact.lo, count))

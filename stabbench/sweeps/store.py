@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from stabbench.errors import InputError
-from stabbench.sweep.case import SCHEMA, Record
+from stabbench.sweeps.case import SCHEMA, Record
 
 NAME = "records.jsonl"
 

@@ -30,7 +30,8 @@ class Case:
     Examples
     --------
     >>> Case("stability", {"n": 6, "code": "dct"}).id == Case(
-    ...     "stability", {"code": "dct", "n": 6}).id
+    ...     "stability", {"code": "dct", "n": 6}
+    ... ).id
     True
     """
 

@@ -1,0 +1,53 @@
+"""Problems and data by name."""
+
+from stabbench.errors import InputError
+from stabbench.files import SUFFIXES
+from stabbench.grammar import bind, canonical, near, parse
+from stabbench.problems.base import Problem
+from stabbench.problems.data import FAMILIES, File
+from stabbench.problems.families import Data
+from stabbench.problems.matvec import Matvec
+
+PROBLEMS = (Matvec.name,)
+
+
+def data(text: str) -> Data:
+    """The data that a grammar string or the path of a file names.
+
+    Raises
+    ------
+    InputError
+        Unknown family, or a path whose suffix is not allowed.
+
+    Examples
+    --------
+    >>> data("gaussian[rows=512,columns=64]").matrix(0).shape
+    (512, 64)
+    """
+    name = text.partition("[")[0].strip()
+    if name in FAMILIES:
+        return bind(FAMILIES[name], parse(text))
+    if "/" in text or any(suffix in text for suffix in SUFFIXES):
+        return File(text)
+    families = [family for family in FAMILIES if family != File.name]
+    raise InputError(
+        f"unknown data {text!r}; {near(name, families)}, or a file ({', '.join(SUFFIXES)})"
+    )
+
+
+def data_spec(source: Data) -> str:
+    """The grammar string of data with every parameter, the path where it is a file."""
+    return source.path if isinstance(source, File) else canonical(source, source.name, full=True)
+
+
+def problem(name: str, source: Data, vectors: int) -> Problem:
+    """The problem of a name on the given data.
+
+    Raises
+    ------
+    InputError
+        Unknown name.
+    """
+    if name not in PROBLEMS:
+        raise InputError(f"unknown problem {name!r}; {near(name, PROBLEMS)}")
+    return Matvec(source, vectors)

@@ -1,0 +1,1 @@
+"""Cases, records, grids, and the runner that fills a store."""

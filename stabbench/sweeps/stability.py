@@ -1,0 +1,353 @@
+"""Cases of kind ``stability``: one code, decoder and precision on one problem, over patterns."""
+
+import dataclasses
+import functools
+import hashlib
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from stabbench.analysis import metrics
+from stabbench.analysis.budget import Budget, budget
+from stabbench.analysis.conditions import Conditions, conditions, stored_generator
+from stabbench.analysis.metrics import Statistic
+from stabbench.analysis.survivors import Policy, policy
+from stabbench.arithmetic.precision import Precision, precision
+from stabbench.codes.base import Code, LinearCode, System
+from stabbench.codes.registry import code as build_code
+from stabbench.decoders.base import Decoder, Spare
+from stabbench.decoders.registry import decoder as build_decoder
+from stabbench.errors import InputError
+from stabbench.grammar import near, parse
+from stabbench.problems.base import Exact, Problem
+from stabbench.problems.registry import data, data_spec, problem
+from stabbench.sweeps.case import Case, Record
+
+Array = np.ndarray[Any, np.dtype[Any]]
+KIND = "stability"
+BATCH_BYTES = 1 << 26
+BUDGET_ROWS = 16
+TRUSTED = 0.1
+"""Largest a(F) times unit round-off of the decoder at which first-order error theory holds."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Request:
+    """The parameters of a stability case, as a user writes them.
+
+    Parameters
+    ----------
+    code, decoder, data, patterns : str
+        Names of the grammar.
+    n, stragglers : int
+    precision : str
+    problem : str
+    vectors : int
+        Columns of the right-hand side.
+    spare : str
+        ``use`` or ``drop`` the replies beyond the number of unknowns.
+    trials, seed : int
+        Trial t uses the data of seed + t.
+    reference : str
+        ``flint`` or ``mpmath``.
+    """
+
+    code: str
+    n: int
+    stragglers: int
+    precision: str = "float32"
+    decoder: str = "solve"
+    problem: str = "matvec"
+    data: str = "gaussian"
+    vectors: int = 1
+    patterns: str = "auto"
+    spare: str = "use"
+    trials: int = 1
+    seed: int = 0
+    reference: str = "flint"
+
+    def case(self) -> Case:
+        """The case, with every name written in full.
+
+        Raises
+        ------
+        InputError
+            Any parameter that is not allowed.
+        """
+        setup = Setup.of(dataclasses.asdict(self))
+        parameters = dataclasses.asdict(self) | {
+            "code": setup.code.full_spec,
+            "decoder": setup.decoder.full_spec,
+            "precision": setup.precision.name,
+            "data": data_spec(setup.source),
+            "patterns": str(setup.policy),
+        }
+        digests = file_digests(parameters)
+        return Case(KIND, parameters | ({"files": digests} if digests else {}))
+
+
+@dataclasses.dataclass(frozen=True)
+class Setup:
+    """The objects that the parameters of a case name."""
+
+    code: Code
+    decoder: Decoder
+    precision: Precision
+    problem: Problem
+    source: Any
+    policy: Policy
+    spare: Spare
+    trials: int
+    seed: int
+    reference: str
+
+    @classmethod
+    def of(cls, parameters: Any) -> "Setup":
+        """Build and check everything that a case names."""
+        for key, least in (("trials", 1), ("seed", 0)):
+            if parameters[key] < least:
+                raise InputError(f"{key}={parameters[key]}; allowed is an integer >= {least}")
+        for key, allowed in (("spare", ("use", "drop")), ("reference", ("flint", "mpmath"))):
+            if parameters[key] not in allowed:
+                raise InputError(f"{key}={parameters[key]!r}; {near(parameters[key], allowed)}")
+        source = data(parameters["data"])
+        return cls(
+            code=build_code(parameters["code"], parameters["n"], parameters["stragglers"]),
+            decoder=build_decoder(parameters["decoder"]),
+            precision=precision(parameters["precision"]),
+            problem=problem(parameters["problem"], source, parameters["vectors"]),
+            source=source,
+            policy=policy(parameters["patterns"]),
+            spare=parameters["spare"],
+            trials=parameters["trials"],
+            seed=parameters["seed"],
+            reference=parameters["reference"],
+        )
+
+    def skip_reason(self) -> str:
+        """Why the combination does not exist, an empty string if it does."""
+        if self.problem.name not in self.code.problems:
+            return f"the code is not for problem {self.problem.name}"
+        return self.decoder.accepts(self.code) or self.decoder.accepts_precision(self.precision)
+
+
+@dataclasses.dataclass
+class Trial:
+    """One set of operands, encoded and computed once for all patterns."""
+
+    blocks: tuple[Array, ...]
+    shares: tuple[Array, ...]
+    replies: Array
+    exact: Exact
+    seconds: dict[str, float]
+
+
+def run(case: Case) -> Record:
+    """Compute the record of a stability case.
+
+    Parameters
+    ----------
+    case : Case
+        As `Request.case` makes it.
+    """
+    setup = Setup.of(case.parameters)
+    reason = setup.skip_reason()
+    if reason:
+        return Record(case, "skipped", reason)
+    patterns = setup.policy.patterns(setup.code.n, setup.code.stragglers, setup.seed)
+    label = setup.policy.label(setup.code.n, setup.code.stragglers)
+    system = setup.code.system(setup.problem.name)
+    measures: dict[str, Any] = {"patterns": len(patterns), "storage": storage(system)}
+    try:
+        found = pattern_conditions(setup, patterns)
+    except OverflowError as error:
+        measures |= {"relative_error": Statistic.of(np.full(len(patterns), np.inf), patterns)}
+        return Record(case, "overflow", str(error), measures, label)
+    measures["undecodable"] = float(1 - found.decodable.mean())
+    if not found.decodable.any():
+        return Record(case, "undecodable", "no survivor set has full rank", measures, label)
+    measures |= condition_statistics(found, patterns)
+    trials = [prepare(setup, system, trial) for trial in range(setup.trials)]
+    relative, componentwise, seconds = measure(setup, system, patterns, found.decodable, trials)
+    decodable = patterns[found.decodable]
+    measures |= error_statistics(setup, found, decodable, relative, componentwise)
+    measures["seconds"] = {
+        "encode": sum(t.seconds["encode"] for t in trials) / len(trials),
+        "compute": sum(t.seconds["compute"] for t in trials) / len(trials),
+        "decode": seconds / (len(trials) * len(decodable)),
+    }
+    if metrics.is_zero(trials[0].exact):
+        measures["note"] = "the exact result is zero: errors are absolute"
+    overflowed = np.isinf(relative).any(axis=0)
+    if overflowed.any():
+        first = np.flatnonzero(decodable[np.argmax(overflowed)]).tolist()
+        share = f"{overflowed.sum()} of {len(decodable)} patterns, first survivors {first}"
+        return Record(case, "overflow", f"error inf on {share}", measures, label)
+    worst = measures["relative_error"]
+    split = worst_budget(setup, system, trials[worst.worst_trial], worst.worst_survivors)
+    if split is not None:
+        measures["budget"] = dataclasses.asdict(split)
+    reason = "" if found.decodable.all() else first_undecodable(found, patterns)
+    return Record(case, "ok", reason, measures, label)
+
+
+def pattern_conditions(setup: Setup, patterns: Array) -> Conditions:
+    """Conditions of every pattern for the generator as the precision stores it.
+
+    With ``spare=drop`` they are those of the rows that the decoder keeps.
+    """
+    assert isinstance(setup.code, LinearCode)
+    rows = setup.code.system().rows(patterns)
+    if setup.spare == "drop" or not setup.decoder.uses_spare:
+        plan = setup.decoder.plan(
+            setup.code, setup.code.system(), patterns, setup.precision, "drop"
+        )
+        rows = np.sort(plan.rows, axis=1)
+    return _conditions(setup.code, setup.precision.storage.name, rows.tobytes(), rows.shape)
+
+
+@functools.lru_cache(maxsize=32)
+def _conditions(code: LinearCode, storage: str, rows: bytes, shape: tuple[int, int]) -> Conditions:
+    table = np.frombuffer(rows, dtype=np.int64).reshape(shape)
+    return conditions(stored_generator(code, storage), table)
+
+
+def prepare(setup: Setup, system: System, trial: int) -> Trial:
+    """Operands, shares, replies and exact result of one trial."""
+    seed = setup.seed + trial
+    operands, exact = _reference(setup.problem, setup.precision.storage.name, seed, setup.reference)
+    blocks = setup.problem.blocks(system, operands)
+    start = time.perf_counter()
+    shares = setup.problem.encode(system, blocks, setup.precision)
+    middle = time.perf_counter()
+    replies = setup.problem.work(shares, setup.precision)
+    seconds = {"encode": middle - start, "compute": time.perf_counter() - middle}
+    return Trial(blocks, shares, replies, setup.problem.unknowns(system, exact), seconds)
+
+
+@functools.lru_cache(maxsize=8)
+def _reference(
+    task: Problem, storage: str, seed: int, reference: str
+) -> tuple[tuple[Array, ...], Exact]:
+    operands = task.operands(precision(storage), seed)
+    return operands, task.exact(operands, reference)
+
+
+def measure(
+    setup: Setup, system: System, patterns: Array, decodable: Array, trials: list[Trial]
+) -> tuple[Array, Array, float]:
+    """Errors of every decodable pattern and trial, (trials, P) each, and seconds of decoding."""
+    chosen = patterns[decodable]
+    relative = np.empty((len(trials), len(chosen)))
+    componentwise = np.empty_like(relative)
+    seconds = 0.0
+    step = max(1, BATCH_BYTES // (4 * 16 * trials[0].exact.hi.size))
+    for start in range(0, len(chosen), step):
+        part = slice(start, start + step)
+        begin = time.perf_counter()
+        plan = setup.decoder.plan(setup.code, system, chosen[part], setup.precision, setup.spare)
+        seconds += (time.perf_counter() - begin) * len(trials)
+        for number, trial in enumerate(trials):
+            begin = time.perf_counter()
+            estimate = plan.decode(trial.replies)
+            seconds += time.perf_counter() - begin
+            found = metrics.errors(estimate, trial.exact)
+            relative[number, part] = found.relative
+            componentwise[number, part] = found.componentwise
+    return relative, componentwise, seconds
+
+
+def condition_statistics(found: Conditions, patterns: Array) -> dict[str, Any]:
+    """Statistics of the condition numbers and amplification; infinite where undecodable."""
+    return {
+        "condition_number": Statistic.of(found.kappa_2, patterns),
+        "condition_number_F": Statistic.of(found.kappa_F, patterns),
+        "condition_number_1": Statistic.of(found.kappa_1, patterns),
+        "amplification": Statistic.of(found.amplification, patterns),
+    }
+
+
+def error_statistics(
+    setup: Setup, found: Conditions, patterns: Array, relative: Array, componentwise: Array
+) -> dict[str, Any]:
+    """Statistics of errors, squared errors and test ratios over the decodable patterns."""
+    growth = getattr(found, setup.decoder.growth)[found.decodable]
+    predicted = setup.precision.unit * growth
+    trusted = setup.precision.decoding.unit * growth < TRUSTED
+    measures = {
+        "relative_error": Statistic.of(relative, patterns),
+        "componentwise_error": Statistic.of(componentwise, patterns),
+        "nmse": float(np.mean(relative**2)),
+        "digits": {
+            "median": float(metrics.digits(np.quantile(relative, 0.5, method="inverted_cdf"))),
+            "worst": float(metrics.digits(relative.max())),
+        },
+        "predicted_error": Statistic.of(predicted, patterns),
+        "distribution": metrics.distribution(relative),
+        "trusted": float(trusted.mean()),
+    }
+    if trusted.any():
+        ratio = relative[:, trusted] / predicted[trusted]
+        measures["test_ratio"] = Statistic.of(ratio, patterns[trusted])
+    return measures
+
+
+def worst_budget(
+    setup: Setup, system: System, trial: Trial, survivors: tuple[int, ...]
+) -> Budget | None:
+    """The error budget of one survivor set, on the first rows of every block."""
+    pattern = np.zeros((1, setup.code.n), dtype=np.int8)
+    pattern[0, list(survivors)] = 1
+    plan = setup.decoder.plan(setup.code, system, pattern, setup.precision, setup.spare)
+    (rows,) = plan.rows
+    (estimate,) = plan.decode(trial.replies)
+    shares, replies = trial.shares[0][rows], trial.replies[rows]
+    if not all(np.isfinite(x).all() for x in (estimate, shares, replies)):
+        return None
+    assert isinstance(setup.code, LinearCode)
+    received = stored_generator(setup.code, setup.precision.storage.name).rounded(setup.precision)[
+        rows
+    ]
+    top = slice(BUDGET_ROWS)
+    return budget(
+        received,
+        shares[:, top],
+        trial.shares[1],
+        replies[:, top],
+        trial.blocks[0][:, top],
+        estimate[:, top],
+    )
+
+
+def storage(system: System) -> float:
+    """The largest share of the coded operand that one worker holds; 1 is all of it."""
+    encoder = system.encoders[0]
+    held = np.bincount(system.owner, weights=encoder.overhead(1)) / encoder.unknowns
+    return float(held.max())
+
+
+def first_undecodable(found: Conditions, patterns: Array) -> str:
+    """How many patterns do not decode, and the first of them."""
+    bad = np.flatnonzero(~found.decodable)
+    survivors = np.flatnonzero(patterns[bad[0]]).tolist()
+    return f"{len(bad)} of {len(patterns)} patterns undecodable, first survivors {survivors}"
+
+
+def file_digests(parameters: Any) -> str:
+    """Name and content hash of every file that a case reads, so that its id follows the content."""
+    paths = []
+    for key in ("code", "decoder"):
+        spec = parse(parameters[key])
+        paths += [spec.name.rpartition(":")[0]] if ".py:" in spec.name else []
+        paths += [str(value) for name, value in spec.parameters if name == "file"]
+    paths += [parameters["data"]]
+    digests = []
+    for path in paths:
+        file = Path(path.rpartition(":")[0] if not Path(path).expanduser().is_file() else path)
+        file = file.expanduser()
+        if str(file) not in ("", ".") and file.is_file():
+            digest = hashlib.sha256(file.read_bytes()).hexdigest()[:12]
+            digests.append(f"{file.name}:{digest}")
+    return " ".join(digests)
