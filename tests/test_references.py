@@ -264,6 +264,27 @@ def test_shapes_that_do_not_fit_are_refused(reference: Any) -> None:
 
 
 @pytest.mark.parametrize("reference", [exact, multiprecision])
+def test_operands_that_are_not_floats_are_refused(reference: Any) -> None:
+    for wrong in (np.eye(2, dtype=np.int64), np.eye(2, dtype=object)):
+        for name in ("product", "solve", "least_squares"):
+            with pytest.raises(InputError, match="floats"):
+                getattr(reference, name)(np.eye(2), wrong)
+
+
+def test_an_empty_sum_is_zero() -> None:
+    hi, lo = exact.product(np.zeros((2, 0)), np.zeros((0, 3)))
+    assert np.array_equal(hi, np.zeros((2, 3)))
+    assert np.array_equal(lo, np.zeros((2, 3)))
+    assert exact.product(np.zeros((0, 2)), np.zeros((2, 3)))[0].shape == (0, 3)
+
+
+def test_large_integers_are_exact_coefficients() -> None:
+    matrix = Coefficients.from_array(np.array([[2**62 + 1, 2**62 - 1], [1, 1]]))
+    assert exact.inverse(matrix)[0].tolist() == [0.5, -float(2**61)]
+    assert matrix.rounded("float32")[0].tolist() == [2.0**62, 2.0**62]
+
+
+@pytest.mark.parametrize("reference", [exact, multiprecision])
 def test_vectors_give_vectors(reference: Any) -> None:
     y = np.array([1.0, 2.0, 4.0])
     assert reference.product(np.eye(3), y)[0].tolist() == y.tolist()

@@ -35,7 +35,8 @@ class Coefficients:
     function : callable
         ``function(bits)`` gives an (n x k) object array, or nested lists, of entries: int, float,
         Fraction, fmpz, fmpq, complex, mpf and mpc are taken as the exact numbers they hold; arb and
-        acb are balls of a radius of about 2^-bits. It is called under ``flint.ctx.workprec(bits)``.
+        acb are balls of a radius of about 2^-bits. It is called under ``flint.ctx.workprec(bits)``,
+        which is of the process, not of the thread.
     shape : tuple of int
         (n, k).
     complex : bool
@@ -86,7 +87,7 @@ class Coefficients:
         Raises
         ------
         InputError
-            If the array is not a matrix or has entries that are not finite.
+            If the array is not a matrix of finite numbers.
 
         Examples
         --------
@@ -96,11 +97,13 @@ class Coefficients:
         matrix = np.array(array)
         if matrix.ndim != 2:
             raise InputError(f"coefficients of {matrix.ndim} dimensions: allowed is a matrix")
+        if matrix.dtype.kind not in "fciub":
+            raise InputError(f"coefficients of type {matrix.dtype}: allowed are numbers of NumPy")
         if not np.all(np.isfinite(matrix)):
             raise InputError("coefficients with inf or NaN: allowed are finite numbers")
         complex_ = matrix.dtype.kind == "c"
         self = cls(lambda bits: matrix, (matrix.shape[0], matrix.shape[1]), complex_)
-        self._array = matrix
+        self._array = matrix if matrix.dtype.kind in "fc" else None
         self._rational = True
         return self
 

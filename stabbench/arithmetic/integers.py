@@ -11,11 +11,28 @@ from numpy.typing import NDArray
 
 from stabbench.errors import InputError
 
-__all__ = ["Exponents", "Integers", "adjoint", "balls", "embedded", "scaled", "times"]
+__all__ = [
+    "Exponents",
+    "Integers",
+    "adjoint",
+    "balls",
+    "check_finite",
+    "embedded",
+    "scaled",
+    "times",
+]
 
 Integers = tuple[flint.fmpz_mat, ...]
 """Real part, and imaginary part of a complex matrix."""
 Exponents = NDArray[np.int64]
+
+
+def check_finite(x: NDArray[Any]) -> None:
+    """Raise `InputError` unless the entries are finite floats, real or complex."""
+    if x.dtype.kind not in "fc":
+        raise InputError(f"operand of type {x.dtype}: allowed are floats, real or complex")
+    if not np.all(np.isfinite(x)):
+        raise InputError("operand with inf or NaN: allowed are finite numbers")
 
 
 def scaled(x: NDArray[Any], axis: int, offset: Exponents | int = 0) -> tuple[Integers, Exponents]:
@@ -36,7 +53,7 @@ def scaled(x: NDArray[Any], axis: int, offset: Exponents | int = 0) -> tuple[Int
     Raises
     ------
     InputError
-        If an entry is not finite.
+        If the entries are not floats or not finite.
 
     Examples
     --------
@@ -45,11 +62,12 @@ def scaled(x: NDArray[Any], axis: int, offset: Exponents | int = 0) -> tuple[Int
     [3, 0],), array([[-1],
            [ 0]]))
     """
-    if not np.all(np.isfinite(x)):
-        raise InputError("operand with inf or NaN: allowed are finite numbers")
+    check_finite(x)
     parts = [_odd(part) for part in ((x.real, x.imag) if x.dtype.kind == "c" else (x,))]
     far = np.iinfo(np.int64).max // 4
-    least = np.min([np.where(m == 0, far, e - offset) for m, e in parts], axis=(0, axis + 1))
+    least = np.min(
+        [np.where(m == 0, far, e - offset) for m, e in parts], axis=(0, axis + 1), initial=far
+    )
     exponents = np.expand_dims(np.where(least == far, 0, least), axis).astype(np.int64)
     shifts = [np.where(m == 0, 0, e - offset - exponents) for m, e in parts]
     matrices = tuple(_shifted(m, s) for (m, _), s in zip(parts, shifts, strict=True))

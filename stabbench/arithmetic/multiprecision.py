@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stabbench.arithmetic.coefficients import Coefficients
+from stabbench.arithmetic.integers import check_finite
 from stabbench.arithmetic.pairs import Pair
 from stabbench.errors import InputError
 
@@ -195,8 +196,7 @@ def _middle(context: Any, ball: Any) -> Any:
 
 def _span(array: NDArray[Any]) -> int:
     """Bits between the largest number and the last digit of the smallest."""
-    if not np.all(np.isfinite(array)):
-        raise InputError("operand with inf or NaN: allowed are finite numbers")
+    check_finite(array)
     values = np.concatenate([array.real.ravel(), array.imag.ravel()])
     values = values[values != 0]
     if not values.size:
