@@ -39,6 +39,8 @@ class Conditions:
     elimination : float64 array
         The amplification of LU with partial pivoting, at least a(F); a(F) itself where there are
         more replies than unknowns.
+    others : dict of float64 arrays
+        Further measures that only some structure of codes has.
     """
 
     decodable: Array
@@ -47,6 +49,7 @@ class Conditions:
     kappa_1: Array
     amplification: Array
     elimination: Array
+    others: dict[str, Array] = dataclasses.field(default_factory=dict)
 
 
 def conditions(generator: Coefficients, rows: Array) -> Conditions:
@@ -65,7 +68,7 @@ def conditions(generator: Coefficients, rows: Array) -> Conditions:
     array([1., 3.])
     """
     count = len(rows)
-    names = [field.name for field in dataclasses.fields(Conditions)][1:]
+    names = [field.name for field in dataclasses.fields(Conditions)][1:-1]
     values = {name: np.full(count, np.inf) for name in names}
     decodable = np.zeros(count, dtype=bool)
     step = max(1, BATCH_ENTRIES // max(1, generator.shape[1] * rows.shape[1]))

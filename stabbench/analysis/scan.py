@@ -10,7 +10,7 @@ import numba
 import numpy as np
 
 from stabbench.analysis.combinations import advance, dead_length, end_of_prefix, unrank, window
-from stabbench.analysis.tally import PER_OCTAVE, SHIFT, Counts, count_pattern
+from stabbench.analysis.tally import Counts, count_patterns
 
 Array = np.ndarray[Any, np.dtype[Any]]
 UNIT = 2.0**-52
@@ -221,8 +221,8 @@ def _complete(
     for b in range(B):
         h2[first:end] = rows.absent[b, first:end]
         w2[first:end] = 0
-        _add_squares(Z[b], 0, rows.m, h2, first, end)
-        _add_squares(Z[b], rows.m, M, w2, first, end)
+        _add_squares(Z[b], 0, rows.m, h2, span)
+        _add_squares(Z[b], rows.m, M, w2, span)
         for i in range(first, end):
             x = w2[i] / h2[i]
             turn = slack[0, b, i] / np.sqrt(h2[i])
@@ -257,8 +257,16 @@ def _project_pairs(Zb: Array, Za: Array, m: int, span: tuple[int, int], work: Ar
 
 
 @numba.njit(cache=True, nogil=True)
-def _add_squares(Z: Array, low: int, high: int, out: Array, first: int, end: int) -> None:
-    for j in range(low, high):
+def _add_squares(Z: Array, low: int, high: int, out: Array, span: tuple[int, int]) -> None:
+    """Add Z[low]^2 + .. + Z[high - 1]^2 to out, four rows at a time."""
+    first, end = np.uint64(span[0]), np.uint64(span[1])
+    fours = low + (high - low) // 4 * 4
+    for j in range(low, fours, 4):
+        j0, j1, j2, j3 = np.uint64(j), np.uint64(j + 1), np.uint64(j + 2), np.uint64(j + 3)
+        for i in range(first, end):
+            a, b, c, d = Z[j0, i], Z[j1, i], Z[j2, i], Z[j3, i]
+            out[i] += a * a + b * b + c * c + d * d
+    for j in range(np.uint64(fours), np.uint64(high)):
         for i in range(first, end):
             out[i] += Z[j, i] * Z[j, i]
 
@@ -276,20 +284,34 @@ def _settle(
     """Count the patterns of a prefix whose errors are small, list the others."""
     first, end = span
     total, error, left, value, root = work[2], work[3], work[4], work[5], work[6]
-    _energies(rows.energy, prefix, span, left, work[7])
-    for i in range(first, end):
+    bound = work[7]
+    _energies(rows.energy, prefix, span, left, bound)
+    for i in range(np.uint64(first), np.uint64(end)):
         value[i] = left[i] * (1 + total[i])
         root[i] = np.sqrt(value[i])
-    codes = value.view(np.int64)
-    shift = (counts.exponent - 1023) * PER_OCTAVE
-    scale = 2.0 ** (0.5 * counts.exponent)
+        bound[i] = min(left[i], rows.generator2) * (rows.inverse2 + total[i])
+    begin = first
     for i in range(first, end):
-        if error[i] <= counts.tolerance * (1 + total[i]):
-            bound = min(left[i], rows.generator2) * (rows.inverse2 + total[i])
-            index = (codes[i] >> SHIFT) + shift
-            count_pattern(counts, origin + i, index, root[i] * scale, bound, weight[i])
-        else:
+        if not error[i] <= counts.tolerance * (1 + total[i]):
             _unsettled(counts, origin + i, origin + i + 1, prefix.shape[0] + 1)
+            _count(counts, origin, (begin, i), work, weight)
+            begin = i + 1
+    _count(counts, origin, (begin, end), work, weight)
+
+
+@numba.njit(cache=True, nogil=True)
+def _count(
+    counts: Counts, origin: int, span: tuple[int, int], work: Array, weight: Array
+) -> None:
+    first, end = span
+    count_patterns(
+        counts,
+        (origin + first, origin + end),
+        work[5, first:end],
+        work[6, first:end],
+        work[7, first:end],
+        weight[first:end],
+    )
 
 
 @numba.njit(cache=True, nogil=True)

@@ -74,20 +74,40 @@ def new_counts(exponent: int, keep: int, ranges: int, tolerance: float) -> Count
 
 
 @numba.njit(cache=True, nogil=True)
-def count_pattern(
-    counts: Counts, rank: int, index: int, root: float, bound: float, weight: float
+def count_patterns(
+    counts: Counts,
+    ranks: tuple[int, int],
+    value: Array,
+    root: Array,
+    bound: Array,
+    weight: Array,
 ) -> None:
-    """Add one pattern: its rank, bin, kappa_F, bound on kappa_2^2 and weight."""
-    index = min(max(index, 0), counts.number.shape[0] - 1)
-    counts.number[index] += weight
-    counts.total[index] += weight * root
-    draw = hashed(rank) / weight
-    if draw < counts.hashes[index, 1]:
-        _sample(counts.hashes[index], counts.samples[index], draw, rank)
-    if bound > counts.high[0]:
-        replace_top(counts.high, counts.high_rank, bound, rank)
-    if -root > counts.low[0]:
-        replace_top(counts.low, counts.low_rank, -root, rank)
+    """Add patterns of consecutive ranks.
+
+    Parameters
+    ----------
+    counts : Counts
+    ranks : tuple of int
+        The first and the end.
+    value, root, bound, weight : float64 arrays
+        kappa_F^2, its root and the bound on kappa_2^2, all divided by 2^exponent (2^(exponent/2)),
+        and the weight, of each rank.
+    """
+    codes = value.view(np.int64)
+    shift = (counts.exponent - 1023) * PER_OCTAVE
+    scale = 2.0 ** (0.5 * counts.exponent)
+    last_bin = counts.number.shape[0] - 1
+    for i in range(ranks[1] - ranks[0]):
+        index = min(max((codes[i] >> SHIFT) + shift, 0), last_bin)
+        counts.number[index] += weight[i]
+        counts.total[index] += weight[i] * root[i] * scale
+        draw = hashed(ranks[0] + i) / weight[i]
+        if draw < counts.hashes[index, 1]:
+            _sample(counts.hashes[index], counts.samples[index], draw, ranks[0] + i)
+        if bound[i] > counts.high[0]:
+            replace_top(counts.high, counts.high_rank, bound[i], ranks[0] + i)
+        if -value[i] > counts.low[0]:
+            replace_top(counts.low, counts.low_rank, -value[i], ranks[0] + i)
 
 
 @numba.njit(cache=True, nogil=True)

@@ -202,9 +202,7 @@ class Precision:
     @property
     def decoding(self) -> "Precision":
         """The precision that stores what the decoder computes in, such as float64."""
-        return _PRECISIONS[
-            next(name for name, form in _FORMATS.items() if form.holds(self.decode))
-        ]
+        return _PRECISIONS[next(name for name, form in _FORMATS.items() if form.holds(self.decode))]
 
     def store(self, x: ArrayLike) -> NDArray[Any]:
         """Round to the storage format, once, to nearest even; overflow gives infinity, silently.

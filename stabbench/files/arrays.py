@@ -1,6 +1,7 @@
 """Arrays from files of strangers: .npy, .npz, .csv, .txt, .mtx, .mtx.gz, .mat.
 
-Every fault of a file is one InputError that names it; nothing is unpickled. Text: delimited.py.
+Every fault of a file is one InputError that names it; nothing is unpickled. The formats
+that NumPy does not read: delimited.py, matrix_market.py, matlab.py.
 """
 
 import gzip
@@ -19,12 +20,13 @@ from numpy.typing import NDArray
 
 from stabbench.errors import InputError
 from stabbench.files.delimited import parse_table
+from stabbench.files.matlab import numeric_variables
+from stabbench.files.matrix_market import parse_market
 
 MAX_ENTRIES: Final = 2**26
 MAX_BYTES: Final = 2**31
 
 _SELECTABLE = (".npz", ".mat")
-_MAT_NUMBERS = ("double", "single", "logical", "sparse", "int", "uint")
 
 
 def read_array(
@@ -323,22 +325,14 @@ def _read_text(source: _Source) -> _Parsed:
 
 def _read_mtx(source: _Source) -> _Parsed:
     """Read a Matrix Market file, unpacked."""
-    from scipy.io import mminfo, mmread
-
-    rows, columns, entries, layout, field, symmetry = mminfo(io.BytesIO(source.content))
-    _check_shape((rows, columns), source.where)
-    if entries > len(source.content):
-        raise InputError(
-            f"{source.where}: truncated, {entries} entries promised; allowed are whole files"
-        )
-    notes = []
-    found = mmread(io.BytesIO(source.content))
-    if layout == "coordinate":
-        notes.append(f"sparse: {entries} stored entries, densified")
-        found = found.toarray()
-    if symmetry != "general":
-        notes.append(f"{symmetry}: both triangles filled")
-    if field == "pattern":
+    market = parse_market(source.content, source.where)
+    _check_shape(market.shape, source.where)
+    found, notes = market.read()
+    if market.layout == "coordinate":
+        notes.append("sparse: densified")
+    if market.symmetry != "general":
+        notes.append(f"{market.symmetry}: both triangles filled")
+    if market.field == "pattern":
         notes.append("pattern: stored entries are 1")
     return found, notes
 
@@ -361,29 +355,15 @@ def _read_mtx_gz(source: _Source) -> _Parsed:
 
 def _read_mat(source: _Source) -> _Parsed:
     """Read a numeric variable of a MATLAB file."""
-    from scipy.io import loadmat, matlab, whosmat
-
-    if matlab.matfile_version(io.BytesIO(source.content))[0] == 2:
+    if source.content[124:128] in (b"\0\2IM", b"\2\0MI"):
         raise InputError(
             f"{source.where}: MATLAB 7.3 (HDF5) file; allowed are versions up to 7 (save with -v7)"
         )
-    variables = {
-        name: (shape, kind)
-        for name, shape, kind in whosmat(io.BytesIO(source.content))
-        if kind.startswith(_MAT_NUMBERS)
-    }
+    variables = numeric_variables(source.content, MAX_BYTES)
     name = _choose(list(variables), source.key, source.where, "numeric variable")
-    shape, kind = variables[name]
-    _check_shape(shape, f"{source.where}: variable {name!r}")
-    found = loadmat(io.BytesIO(source.content), variable_names=[name])[name]
-    if kind == "sparse":
-        return found.toarray(), [f"sparse: {found.nnz} stored entries, densified"]
-    # the file packs small numbers as bytes; loadmat's own mat_dtype=True drops imaginary parts
-    if found.dtype.kind != "c":
-        found = found.astype(
-            {"double": "float64", "single": "float32", "logical": "bool"}.get(kind, kind)
-        )
-    return found, []
+    variable = variables[name]
+    _check_shape(variable.shape, f"{source.where}: variable {name!r}")
+    return variable.read(), ["sparse: densified"] if variable.sparse else []
 
 
 _READERS: Final[dict[str, Callable[[_Source], _Parsed]]] = {

@@ -49,12 +49,12 @@ class Problem(ABC):
         """The shares of all workers, one array per operand; uncoded operands stay whole."""
 
     @abstractmethod
-    def work(self, shares: tuple[Array, ...], precision: Precision) -> Array:
-        """The replies of all workers, shape (rows, L, m)."""
+    def work(self, system: System, shares: tuple[Array, ...], precision: Precision) -> Array:
+        """The replies of all workers, shape (rows, L, m), rounded to storage."""
 
     @abstractmethod
-    def unknowns(self, system: System, exact: Exact) -> Exact:
-        """The exact result cut into the unknown blocks, shape (unknowns, L, m)."""
+    def wanted(self, system: System, exact: Exact) -> Exact:
+        """The exact result cut as decoders return it, shape (wanted, L, m)."""
 
 
 def cut(matrix: Array, blocks: int) -> Array:

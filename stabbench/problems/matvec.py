@@ -60,11 +60,11 @@ class Matvec(Problem):
         """Coded row blocks (rows, L, columns) and the plain X."""
         return system.encoders[0].apply(blocks[0], precision), blocks[1]
 
-    def work(self, shares: tuple[Array, ...], precision: Precision) -> Array:
+    def work(self, system: System, shares: tuple[Array, ...], precision: Precision) -> Array:
         """Every coded block times X, shape (rows, L, vectors)."""
         return multiply(shares[0], shares[1], precision)
 
-    def unknowns(self, system: System, exact: Exact) -> Exact:
+    def wanted(self, system: System, exact: Exact) -> Exact:
         """The blocks of A X, shape (k, L, vectors); rows of padding are zero."""
         count = system.encoders[0].unknowns
         return Exact(cut(exact.hi, count), cut(exact.lo, count))

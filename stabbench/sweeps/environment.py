@@ -14,7 +14,7 @@ PACKAGES = ("stabbench", "numpy", "scipy", "mpmath", "python-flint", "numba", "m
 @functools.cache
 def environment() -> dict[str, Any]:
     """Versions of Python and packages, BLAS kernels and threads, processor and system."""
-    import numpy  # noqa: F401  (loads the BLAS that is inspected)
+    import numpy as np  # noqa: F401  (loads the BLAS that is inspected)
     import scipy.linalg  # noqa: F401
     import threadpoolctl
 

@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 
 from stabbench.analysis import metrics
-from stabbench.analysis.budget import Budget, budget
-from stabbench.analysis.conditions import Conditions, conditions, stored_generator
+from stabbench.analysis.conditions import Conditions
 from stabbench.analysis.metrics import Statistic
+from stabbench.analysis.structure import Choice, Trial
+from stabbench.analysis.structures import structure_of
 from stabbench.analysis.survivors import Policy, policy
 from stabbench.arithmetic.precision import Precision, precision
-from stabbench.codes.base import Code, LinearCode, System
+from stabbench.codes.base import Code, System
 from stabbench.codes.registry import code as build_code
 from stabbench.decoders.base import Decoder, Spare
 from stabbench.decoders.registry import decoder as build_decoder
@@ -28,7 +29,6 @@ from stabbench.sweeps.case import Case, Record
 Array = np.ndarray[Any, np.dtype[Any]]
 KIND = "stability"
 BATCH_BYTES = 1 << 26
-BUDGET_ROWS = 16
 TRUSTED = 0.1
 """Largest a(F) times unit round-off of the decoder at which first-order error theory holds."""
 
@@ -133,17 +133,6 @@ class Setup:
         return self.decoder.accepts(self.code) or self.decoder.accepts_precision(self.precision)
 
 
-@dataclasses.dataclass
-class Trial:
-    """One set of operands, encoded and computed once for all patterns."""
-
-    blocks: tuple[Array, ...]
-    shares: tuple[Array, ...]
-    replies: Array
-    exact: Exact
-    seconds: dict[str, float]
-
-
 def run(case: Case) -> Record:
     """Compute the record of a stability case.
 
@@ -159,9 +148,11 @@ def run(case: Case) -> Record:
     patterns = setup.policy.patterns(setup.code.n, setup.code.stragglers, setup.seed)
     label = setup.policy.label(setup.code.n, setup.code.stragglers)
     system = setup.code.system(setup.problem.name)
+    structure = structure_of(setup.code)
+    choice = Choice(setup.code, system, setup.decoder, setup.precision, setup.spare)
     measures: dict[str, Any] = {"patterns": len(patterns), "storage": storage(system)}
     try:
-        found = pattern_conditions(setup, patterns)
+        found = structure.conditions(choice, patterns)
     except OverflowError as error:
         measures |= {"relative_error": Statistic.of(np.full(len(patterns), np.inf), patterns)}
         return Record(case, "overflow", str(error), measures, label)
@@ -186,32 +177,12 @@ def run(case: Case) -> Record:
         share = f"{overflowed.sum()} of {len(decodable)} patterns, first survivors {first}"
         return Record(case, "overflow", f"error inf on {share}", measures, label)
     worst = measures["relative_error"]
-    split = worst_budget(setup, system, trials[worst.worst_trial], worst.worst_survivors)
+    pattern = np.isin(np.arange(setup.code.n), worst.worst_survivors).astype(np.int8)
+    split = structure.budget(choice, pattern, trials[worst.worst_trial])
     if split is not None:
         measures["budget"] = dataclasses.asdict(split)
     reason = "" if found.decodable.all() else first_undecodable(found, patterns)
     return Record(case, "ok", reason, measures, label)
-
-
-def pattern_conditions(setup: Setup, patterns: Array) -> Conditions:
-    """Conditions of every pattern for the generator as the precision stores it.
-
-    With ``spare=drop`` they are those of the rows that the decoder keeps.
-    """
-    assert isinstance(setup.code, LinearCode)
-    rows = setup.code.system().rows(patterns)
-    if setup.spare == "drop" or not setup.decoder.uses_spare:
-        plan = setup.decoder.plan(
-            setup.code, setup.code.system(), patterns, setup.precision, "drop"
-        )
-        rows = np.sort(plan.rows, axis=1)
-    return _conditions(setup.code, setup.precision.storage.name, rows.tobytes(), rows.shape)
-
-
-@functools.lru_cache(maxsize=32)
-def _conditions(code: LinearCode, storage: str, rows: bytes, shape: tuple[int, int]) -> Conditions:
-    table = np.frombuffer(rows, dtype=np.int64).reshape(shape)
-    return conditions(stored_generator(code, storage), table)
 
 
 def prepare(setup: Setup, system: System, trial: int) -> Trial:
@@ -222,9 +193,9 @@ def prepare(setup: Setup, system: System, trial: int) -> Trial:
     start = time.perf_counter()
     shares = setup.problem.encode(system, blocks, setup.precision)
     middle = time.perf_counter()
-    replies = setup.problem.work(shares, setup.precision)
+    replies = setup.problem.work(system, shares, setup.precision)
     seconds = {"encode": middle - start, "compute": time.perf_counter() - middle}
-    return Trial(blocks, shares, replies, setup.problem.unknowns(system, exact), seconds)
+    return Trial(blocks, shares, replies, setup.problem.wanted(system, exact), seconds)
 
 
 @functools.lru_cache(maxsize=8)
@@ -266,6 +237,7 @@ def condition_statistics(found: Conditions, patterns: Array) -> dict[str, Any]:
         "condition_number_F": Statistic.of(found.kappa_F, patterns),
         "condition_number_1": Statistic.of(found.kappa_1, patterns),
         "amplification": Statistic.of(found.amplification, patterns),
+        **{name: Statistic.of(values, patterns) for name, values in found.others.items()},
     }
 
 
@@ -292,33 +264,6 @@ def error_statistics(
         ratio = relative[:, trusted] / predicted[trusted]
         measures["test_ratio"] = Statistic.of(ratio, patterns[trusted])
     return measures
-
-
-def worst_budget(
-    setup: Setup, system: System, trial: Trial, survivors: tuple[int, ...]
-) -> Budget | None:
-    """The error budget of one survivor set, on the first rows of every block."""
-    pattern = np.zeros((1, setup.code.n), dtype=np.int8)
-    pattern[0, list(survivors)] = 1
-    plan = setup.decoder.plan(setup.code, system, pattern, setup.precision, setup.spare)
-    (rows,) = plan.rows
-    (estimate,) = plan.decode(trial.replies)
-    shares, replies = trial.shares[0][rows], trial.replies[rows]
-    if not all(np.isfinite(x).all() for x in (estimate, shares, replies)):
-        return None
-    assert isinstance(setup.code, LinearCode)
-    received = stored_generator(setup.code, setup.precision.storage.name).rounded(setup.precision)[
-        rows
-    ]
-    top = slice(BUDGET_ROWS)
-    return budget(
-        received,
-        shares[:, top],
-        trial.shares[1],
-        replies[:, top],
-        trial.blocks[0][:, top],
-        estimate[:, top],
-    )
 
 
 def storage(system: System) -> float:

@@ -6,7 +6,7 @@ import json
 import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from stabbench.errors import InputError
 from stabbench.sweeps.case import SCHEMA, Record
@@ -119,7 +119,7 @@ class Store:
             os.close(self._file)
             self._file = -1
 
-    def __enter__(self) -> "Store":
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -1,0 +1,71 @@
+"""What an analysis must know of a structure of codes: its conditions and its error budget."""
+
+import dataclasses
+from abc import ABC, abstractmethod
+from typing import Any
+
+import numpy as np
+
+from stabbench.analysis.budget import Budget
+from stabbench.analysis.conditions import Conditions
+from stabbench.arithmetic.precision import Precision
+from stabbench.codes.base import Code, System
+from stabbench.decoders.base import Decoder, Spare
+from stabbench.problems.base import Exact
+
+Array = np.ndarray[Any, np.dtype[Any]]
+BUDGET_ROWS = 16
+"""Rows of every block on which budgets are computed; decoders act on each row alike."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Choice:
+    """A code with its system, and how its replies are decoded."""
+
+    code: Code
+    system: System
+    decoder: Decoder
+    precision: Precision
+    spare: Spare
+
+
+@dataclasses.dataclass(frozen=True)
+class Trial:
+    """One set of operands, encoded and computed once for all patterns.
+
+    Attributes
+    ----------
+    blocks : tuple of arrays
+        The operands as stored, cut into blocks where they are coded.
+    shares : tuple of arrays
+        What the workers were sent.
+    replies : array, shape (rows, L, m)
+    exact : Exact
+        The wanted result, shape (wanted, L, m).
+    seconds : dict
+        Wall time of ``encode`` and ``compute``.
+    """
+
+    blocks: tuple[Array, ...]
+    shares: tuple[Array, ...]
+    replies: Array
+    exact: Exact
+    seconds: dict[str, float]
+
+
+class Structure(ABC):
+    """One kind of reply map, such as dense linear or block Toeplitz."""
+
+    @abstractmethod
+    def conditions(self, choice: Choice, patterns: Array) -> Conditions:
+        """Measures of every pattern for the coefficients as the precision stores them.
+
+        Raises
+        ------
+        OverflowError
+            If a coefficient overflows in the storage format.
+        """
+
+    @abstractmethod
+    def budget(self, choice: Choice, pattern: Array, trial: Trial) -> Budget | None:
+        """The error budget of one pattern, shape (n,); None where some stage overflowed."""
