@@ -1,7 +1,7 @@
 """Arrays from files of strangers, for data, generators and nodes alike.
 
-arrays.py: paths, checks, conversion, NumPy's formats. delimited.py, matrix_market.py, matlab.py: one
-format each.
+arrays.py: paths, checks, conversion, NumPy's formats. delimited.py, matrix_market.py, matlab.py:
+one format each.
 """
 
 from stabbench.files.arrays import MAX_ENTRIES, SUFFIXES, locate, read_array

@@ -18,7 +18,7 @@ _WIDTHS: Final = {
 }  # fmt: skip
 _SYMMETRIES: Final = ("general", "symmetric", "skew-symmetric", "hermitian")
 
-_Line = tuple[int, list[str]]
+_Line = tuple[int, str]
 _Places = tuple[NDArray[np.int64], NDArray[np.int64]]
 
 
@@ -49,14 +49,15 @@ class Market:
         """
         if len(self.lines) != self.stored:
             raise InputError(
-                f"{self.where}: truncated or damaged, {len(self.lines)} of {self.stored} entries; "
-                "allowed are whole files"
+                f"{self.where}: truncated or damaged, {len(self.lines)} lines for {self.stored} "
+                "entries; allowed are whole files"
             )
         width = _WIDTHS[self.field] + (2 if self.layout == "coordinate" else 0)
-        for number, words in self.lines:
-            if len(words) != width:
+        for number, line in self.lines:
+            count = len(line.split())
+            if count != width:
                 raise InputError(
-                    f"{self.where}: {len(words)} numbers in line {number}; allowed are {width}"
+                    f"{self.where}: {count} numbers in line {number}; allowed are {width}"
                 )
         values = self._values()
         rows, columns = self._places()
@@ -83,7 +84,7 @@ class Market:
         if self.field == "pattern":
             return np.ones(len(self.lines))
         if self.field.endswith("integer"):
-            integers = [_integer(line, line[1][skipped], self.where) for line in self.lines]
+            integers = [_integer(line, line[1].split()[skipped], self.where) for line in self.lines]
             for kind in (np.int64, np.uint64):
                 try:
                     return np.array(integers, dtype=kind)
@@ -91,7 +92,8 @@ class Market:
                     continue
             raise InputError(f"{self.where}: integers beyond 64 bits; allowed are 64-bit integers")
         parts = [
-            [_real(line, word, self.where) for word in line[1][skipped:]] for line in self.lines
+            [_real(line, word, self.where) for word in line[1].split()[skipped:]]
+            for line in self.lines
         ]
         floats = np.array(parts, dtype=np.float64).reshape(len(parts), _WIDTHS[self.field])
         return floats.view(np.complex128)[:, 0] if self.field == "complex" else floats[:, 0]
@@ -100,7 +102,10 @@ class Market:
         """Return row and column, from 0, of all lines."""
         if self.layout == "coordinate":
             rows, columns = (
-                [_index(line, line[1][axis], self.shape[axis], self.where) for line in self.lines]
+                [
+                    _index(line, line[1].split()[axis], self.shape[axis], self.where)
+                    for line in self.lines
+                ]
                 for axis in (0, 1)
             )
             return np.array(rows, dtype=np.int64), np.array(columns, dtype=np.int64)
@@ -154,14 +159,14 @@ def parse_market(content: bytes, where: str) -> Market:
     if layout == "array" and field == "pattern":
         raise InputError(f"{where}: array of a pattern; allowed are patterns with coordinates")
     lines = [
-        (number, line.split())
+        (number, line)
         for number, line in enumerate(rest, start=2)
         if line.strip() and not line.startswith("%")
     ]
     count = 3 if layout == "coordinate" else 2
-    if not lines or len(lines[0][1]) != count:
+    if not lines or len(lines[0][1].split()) != count:
         raise InputError(f"{where}: no line of sizes; allowed are {count} numbers after line 1")
-    sizes = [_integer(lines[0], word, where) for word in lines[0][1]]
+    sizes = [_integer(lines[0], word, where) for word in lines[0][1].split()]
     rows, columns = sizes[:2]
     if min(sizes) < 0 or (symmetry != "general" and rows != columns):
         raise InputError(f"{where}: {symmetry} of sizes {sizes}; allowed are matching sizes from 1")
