@@ -240,6 +240,28 @@ def test_subnormal_and_overflowing_products_are_rounded_like_all_others() -> Non
     assert close(multiprecision.product(A, B), pair)
 
 
+def test_a_subnormal_product_is_not_rounded_twice() -> None:
+    # 2.5 + 2^-60 quanta: 53 bits would make it the tie 2.5, which goes to 2
+    A = np.array([[2.5 * 2.0**-537, 2.0**-600]])
+    B = np.array([[2.0**-537], [2.0**-534]])
+    pair = exact.product(A, B)
+    assert pair[0][0, 0] == 3 * 2.0**-1074
+    check(pair, matrix_product(rationals(A), rationals(B)), complex_=False)
+    assert close(multiprecision.product(A, B), pair)
+
+
+@pytest.mark.parametrize("reference", [exact, multiprecision])
+@pytest.mark.parametrize("scale", [1.0, 1 + 1j])
+def test_short_solutions_and_zeros_come_out_without_noise(reference: Any, scale: complex) -> None:
+    G = np.random.default_rng(SEED).integers(-999, 999, (8, 8)) * scale
+    wanted = np.zeros((8, 2))
+    wanted[[1, 4, 7], [0, 0, 1]] = 3.0, 1 + 2.0**-10, 5.0
+    wanted[2:4, 1] = 2.0**-20, 7.0
+    hi, lo = reference.solve(G, G @ wanted)
+    assert np.array_equal(hi, wanted)
+    assert not np.any(lo)
+
+
 @pytest.mark.parametrize("bad", [np.inf, -np.inf, np.nan])
 @pytest.mark.parametrize("reference", [exact, multiprecision])
 def test_operands_that_are_not_finite_are_refused(reference: Any, bad: float) -> None:
