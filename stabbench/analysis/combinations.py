@@ -28,7 +28,7 @@ def binomials(n: int, s: int) -> Array:
     return np.array(table, dtype=np.int64)
 
 
-@numba.njit(cache=True, nogil=True)
+@numba.njit(cache=True, nogil=True, error_model="numpy")
 def end_of_prefix(c: Array, length: int, s: int, table: Array) -> int:
     """Rank of the first subset after all that begin with c[:length]."""
     n = table.shape[0] - 1
@@ -38,7 +38,7 @@ def end_of_prefix(c: Array, length: int, s: int, table: Array) -> int:
     return end
 
 
-@numba.njit(cache=True, nogil=True)
+@numba.njit(cache=True, nogil=True, error_model="numpy")
 def unrank(rank: int, s: int, table: Array, c: Array) -> None:
     """Write into c the subset of a rank."""
     n = table.shape[0] - 1
@@ -52,7 +52,7 @@ def unrank(rank: int, s: int, table: Array, c: Array) -> None:
         c[i] = n - 1 - value
 
 
-@numba.njit(cache=True, nogil=True)
+@numba.njit(cache=True, nogil=True, error_model="numpy")
 def advance(c: Array, s: int, n: int, place: int) -> int:
     """Next prefix: increase c[place], or the last place before it that can grow.
 
@@ -67,7 +67,7 @@ def advance(c: Array, s: int, n: int, place: int) -> int:
     return place
 
 
-@numba.njit(cache=True, nogil=True)
+@numba.njit(cache=True, nogil=True, error_model="numpy")
 def dead_length(c: Array, s: int, n: int, symmetry: int) -> int:
     """Length of the shortest prefix without representatives, from its last element on; 0 if none.
 
@@ -87,7 +87,7 @@ def dead_length(c: Array, s: int, n: int, symmetry: int) -> int:
     return 0
 
 
-@numba.njit(cache=True, nogil=True)
+@numba.njit(cache=True, nogil=True, error_model="numpy")
 def window(c: Array, s: int, n: int, symmetry: int, weight: Array) -> tuple[int, int]:
     """Range of last elements that complete c[:s-1] to representatives, and their weights.
 
@@ -113,7 +113,7 @@ def window(c: Array, s: int, n: int, symmetry: int, weight: Array) -> tuple[int,
     return first, end
 
 
-@numba.njit(cache=True, nogil=True)
+@numba.njit(cache=True, nogil=True, error_model="numpy")
 def _cyclic_window(c: Array, s: int, n: int, symmetry: int, weight: Array) -> tuple[int, int]:
     last = c[s - 2]
     widest, ties = 0, 0
@@ -137,7 +137,7 @@ def _cyclic_window(c: Array, s: int, n: int, symmetry: int, weight: Array) -> tu
     return first, end
 
 
-@numba.njit(cache=True, nogil=True)
+@numba.njit(cache=True, nogil=True, error_model="numpy")
 def subsets(
     start: int, stop: int, s: int, table: Array, symmetry: int, limit: int
 ) -> tuple[Array, Array, int]:

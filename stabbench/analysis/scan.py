@@ -1,7 +1,7 @@
 """Compiled scan of all straggler patterns: ||G_S||_F^2 and ||G_S^+||_F^2 of each.
 
-Orthogonalisation of the rows of a common prefix is shared. What is done with the numbers of
-single patterns lives in `tally`, what they mean in `conditioning`.
+Orthogonalisation of the rows of a common prefix is shared. What is kept of the numbers is said in
+`tally`, what they mean in `conditioning`.
 """
 
 from typing import Any, NamedTuple
@@ -10,9 +10,10 @@ import numba
 import numpy as np
 
 from stabbench.analysis.combinations import advance, dead_length, end_of_prefix, unrank, window
-from stabbench.analysis.tally import Counts, count_patterns
+from stabbench.analysis.tally import Counts, count_patterns, list_unsettled
 
 Array = np.ndarray[Any, np.dtype[Any]]
+Span = tuple[int, int]
 UNIT = 2.0**-52
 
 
@@ -28,9 +29,9 @@ class Rows(NamedTuple):
     m : int
         Coordinates of h.
     energy : float64 array, shape (n,)
-        Sum of |g|^2 over the rows of each worker; their total is 1 on a scale of its own.
+        Sum of |g|^2 over the rows of each worker.
     generator2, inverse2 : float
-        ||G||_2^2 and ||W||_2^2 where ||G||_F = ||W||_F = 1.
+        ||G||_2^2 and ||W||_2^2 on the scales of energy and of W, where ||W||_F = 1.
     """
 
     Z: Array
@@ -42,10 +43,71 @@ class Rows(NamedTuple):
     inverse2: float
 
 
-@numba.njit(cache=True, nogil=True)
-def scan(
-    rows: Rows, s: int, table: Array, symmetry: int, span: tuple[int, int], counts: Counts
-) -> int:
+class Work(NamedTuple):
+    """Arrays of the scan: per level of the prefix first, then per last worker.
+
+    Attributes
+    ----------
+    Z : shape (levels, B, m + k, n)
+        Rows made orthogonal to those of the first workers of the prefix.
+    slack : shape (levels, 2, B, n)
+        Bounds on the errors of their h and w.
+    f : shape (levels, 2)
+        Sum of the terms of the prefix and its error.
+    own, own_slack : shapes (B, m + k), (2, B)
+        Rows of the worker that joins the prefix.
+    part, rest, h2, w2, total, error, left, value, root, bound, weight : shape (n,)
+    """
+
+    Z: Array
+    slack: Array
+    f: Array
+    own: Array
+    own_slack: Array
+    part: Array
+    rest: Array
+    h2: Array
+    w2: Array
+    total: Array
+    error: Array
+    left: Array
+    value: Array
+    root: Array
+    bound: Array
+    weight: Array
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy")
+def workspace(rows: Rows, s: int) -> Work:
+    """Arrays for patterns of s workers; level 0 holds the rows themselves."""
+    B, M, n = rows.Z.shape
+    Z = np.empty((s, B, M, n))
+    Z[0] = rows.Z
+    slack = np.empty((s, 2, B, n))
+    slack[0, 0] = 8 * UNIT
+    slack[0, 1] = 8 * UNIT * rows.size
+    return Work(
+        Z,
+        slack,
+        np.zeros((s, 2)),
+        np.empty((B, M)),
+        np.empty((2, B)),
+        np.empty(n),
+        np.empty(n),
+        np.empty(n),
+        np.empty(n),
+        np.empty(n),
+        np.empty(n),
+        np.empty(n),
+        np.empty(n),
+        np.empty(n),
+        np.empty(n),
+        np.empty(n),
+    )
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy")
+def scan(rows: Rows, s: int, table: Array, symmetry: int, span: Span, counts: Counts) -> int:
     """Count the representatives of the ranks span[0] .. span[1] - 1.
 
     Parameters
@@ -60,8 +122,8 @@ def scan(
     span : tuple of int
         Ranks among all subsets.
     counts : Counts
-        Changed in place. Patterns, or whole prefixes, that float64 cannot settle to 1e-8 are
-        listed as ranges of ranks.
+        Changed in place. Patterns, or whole prefixes, that float64 cannot settle are listed as
+        ranges of ranks.
 
     Returns
     -------
@@ -75,15 +137,8 @@ def scan(
     orthogonal to it, so the last straggler costs its own term only. First-order error bounds run
     along.
     """
-    B, M, n = rows.Z.shape
-    Z = np.empty((s, B, M, n))
-    Z[0] = rows.Z
-    slack = np.empty((s, 2, B, n))
-    slack[0, 0] = 8 * UNIT
-    slack[0, 1] = 8 * UNIT * rows.size
-    f = np.zeros((s, 2))
-    last = np.empty((8, n))
-    weight = np.empty(n)
+    n = rows.energy.shape[0]
+    work = workspace(rows, s)
     c = np.empty(s, dtype=np.int64)
     ready = 0
     rank, stop = span
@@ -96,242 +151,217 @@ def scan(
         else:
             place = s - 2
             origin = rank - c[s - 1]
-            first, end = window(c, s, n, symmetry, weight)
+            first, end = window(c, s, n, symmetry, work.weight)
             first, end = max(first, c[s - 1]), min(end, stop - origin)
             rank = origin + n
             while ready < s - 1 and end > first:
-                _push(rows, c[ready], Z[ready:], slack[ready:], f[ready:], last)
-                if not f[ready + 1, 1] <= counts.tolerance * (1 + f[ready + 1, 0]):
-                    rank = end_of_prefix(c, ready + 1, s, table)
-                    _unsettled(counts, origin + c[s - 1], min(rank, stop), ready + 1)
-                    place, end = ready, first
+                push(rows, work, ready, c[ready])
                 ready += 1
+                if not work.f[ready, 1] <= counts.tolerance * (1 + work.f[ready, 0]):
+                    rank = end_of_prefix(c, ready, s, table)
+                    list_unsettled(counts, origin + c[s - 1], min(rank, stop), ready)
+                    place, end = ready - 1, first
             if end > first:
-                _complete(rows, Z[s - 1], slack[s - 1], f[s - 1], (first, end), last)
-                _settle(rows, c[: s - 1], origin, (first, end), weight, last, counts)
+                complete(rows, work, s - 1, (first, end))
+                _settle(rows, work, c, origin, (first, end), counts)
         ready = min(ready, advance(c, s, n, place))
         if ready < 0:
             rank, ready = stop, 0
     return min(rank, stop)
 
 
-@numba.njit(cache=True, nogil=True)
-def _unsettled(counts: Counts, start: int, stop: int, length: int) -> None:
-    """List a range of ranks, joined to the one before it if they touch."""
-    at = counts.used[0]
-    before = counts.unsettled[max(at - 1, 0)]
-    if at > 0 and before[1] == start and before[2] == length:
-        before[1] = stop
-    else:
-        counts.unsettled[at, 0], counts.unsettled[at, 1] = start, stop
-        counts.unsettled[at, 2] = length
-        counts.used[0] += 1
-
-
-@numba.njit(cache=True, nogil=True)
-def _push(rows: Rows, worker: int, Z: Array, slack: Array, f: Array, work: Array) -> None:
-    """Orthogonalise all later rows, of level 0 of Z into level 1, against those of a worker."""
+@numba.njit(cache=True, nogil=True, error_model="numpy")
+def push(rows: Rows, work: Work, level: int, worker: int) -> None:
+    """Make all later rows orthogonal to those of a worker, from one level into the next."""
     B, M, _ = rows.Z.shape
-    own = np.empty((B, M))
-    own[:] = Z[0, :, :, worker]
-    own_slack = slack[0, :, :, worker].copy()
-    f[1] = f[0]
+    m, own, slack, f = rows.m, work.own, work.own_slack, work.f
     for b in range(B):
-        z = own[b]
-        rho = np.sqrt(rows.absent[b, worker] + _square(z, 0, rows.m))
-        z /= rho
-        y = np.sqrt(_square(z, rows.m, M))
-        turn = own_slack[0, b] / rho + UNIT
-        error = own_slack[1, b] / rho + y * turn
-        f[1, 0] += y * y
-        f[1, 1] += 2 * y * error
+        for j in range(M):
+            own[b, j] = work.Z[level, b, j, worker]
+        slack[0, b] = work.slack[level, 0, b, worker]
+        slack[1, b] = work.slack[level, 1, b, worker]
+    f[level + 1, 0], f[level + 1, 1] = f[level, 0], f[level, 1]
+    for b in range(B):
+        rho = np.sqrt(rows.absent[b, worker] + _dot(own, b, b, 0, m))
+        for j in range(M):
+            own[b, j] /= rho
+        y = np.sqrt(_dot(own, b, b, m, M))
+        turn = slack[0, b] / rho + UNIT
+        error = slack[1, b] / rho + y * turn
+        f[level + 1, 0] += y * y
+        f[level + 1, 1] += 2 * y * error
         for a in range(b + 1, B):
-            part = 0.0
-            for j in range(rows.m):
-                part += own[a, j] * z[j]
-            own[a] -= part * z
-            rest = np.sqrt(_square(own[a], 0, rows.m))
-            own_slack[1, a] += abs(part) * error + (own_slack[0, a] + rest * turn) * y
-            own_slack[0, a] += abs(part) * turn
-        source = 0 if b == 0 else 1
+            part = _dot(own, a, b, 0, m)
+            for j in range(M):
+                own[a, j] -= part * own[b, j]
+            rest = np.sqrt(_dot(own, a, a, 0, m))
+            slack[1, a] += abs(part) * error + (slack[0, a] + rest * turn) * y
+            slack[0, a] += abs(part) * turn
+        source = level if b == 0 else level + 1
         for a in range(B):
-            _project(Z[source, a], Z[1, a], z, rows.m, worker + 1, work)
-            _bend(slack[source], slack[1], a, (turn, y, error), worker + 1, work)
+            _project(work, (source, level + 1), a, b, m, worker + 1)
+            _bend(work, (source, level + 1), a, (turn, y, error), worker + 1)
 
 
-@numba.njit(cache=True, nogil=True)
-def _square(z: Array, first: int, end: int) -> float:
+@numba.njit(cache=True, nogil=True, error_model="numpy")
+def _dot(own: Array, a: int, b: int, first: int, end: int) -> float:
     total = 0.0
     for j in range(first, end):
-        total += z[j] * z[j]
+        total += own[a, j] * own[b, j]
     return total
 
 
-@numba.njit(cache=True, nogil=True)
-def _project(src: Array, dst: Array, z: Array, m: int, first: int, work: Array) -> None:
-    """Subtract the multiple of z that makes src[:m] orthogonal to z[:m].
+@numba.njit(cache=True, nogil=True, error_model="numpy")
+def _project(work: Work, levels: Span, a: int, b: int, m: int, begin: int) -> None:
+    """Make the h of rows a orthogonal to row b of `own`, and subtract the same multiple of its w.
 
-    The absolute factors go to work[0], the norms of the new dst[:m] to work[1].
+    The absolute factors go to work.part, the norms of the new h to work.rest.
     """
-    M, n = src.shape
-    part, rest = work[0], work[1]
-    part[first:] = 0
-    rest[first:] = 0
-    for j in range(m):
-        for i in range(first, n):
-            part[i] += z[j] * src[j, i]
-    for j in range(m):
-        for i in range(first, n):
-            t = src[j, i] - part[i] * z[j]
-            dst[j, i] = t
+    Z, own, part, rest = work.Z, work.own, work.part, work.rest
+    src, dst = np.uint64(levels[0]), np.uint64(levels[1])
+    row, first, end = np.uint64(a), np.uint64(begin), np.uint64(Z.shape[3])
+    for i in range(first, end):
+        part[i] = 0
+        rest[i] = 0
+    for j in range(np.uint64(m)):
+        z = own[b, j]
+        for i in range(first, end):
+            part[i] += z * Z[src, row, j, i]
+    for j in range(np.uint64(m)):
+        z = own[b, j]
+        for i in range(first, end):
+            t = Z[src, row, j, i] - part[i] * z
+            Z[dst, row, j, i] = t
             rest[i] += t * t
-    for j in range(m, M):
-        for i in range(first, n):
-            dst[j, i] = src[j, i] - part[i] * z[j]
-    for i in range(first, n):
+    for j in range(np.uint64(m), np.uint64(Z.shape[2])):
+        z = own[b, j]
+        for i in range(first, end):
+            Z[dst, row, j, i] = Z[src, row, j, i] - part[i] * z
+    for i in range(first, end):
         part[i] = abs(part[i])
         rest[i] = np.sqrt(rest[i])
 
 
-@numba.njit(cache=True, nogil=True)
-def _bend(
-    src: Array, dst: Array, a: int, of: tuple[float, float, float], first: int, work: Array
-) -> None:
-    """First-order errors of rows h and w after a projection, from those of the row projected on."""
+@numba.njit(cache=True, nogil=True, error_model="numpy")
+def _bend(work: Work, levels: Span, a: int, of: tuple[float, float, float], begin: int) -> None:
+    """First-order errors of rows after a projection, from those of the row projected on."""
+    slack, part, rest = work.slack, work.part, work.rest
+    src, dst, row = np.uint64(levels[0]), np.uint64(levels[1]), np.uint64(a)
     turn, y, error = of
-    for i in range(first, src.shape[2]):
-        bend, part, rest = src[0, a, i], work[0, i], work[1, i]
-        dst[1, a, i] = src[1, a, i] + part * error + (bend + rest * turn) * y
-        dst[0, a, i] = bend + part * turn
+    for i in range(np.uint64(begin), np.uint64(slack.shape[3])):
+        bend = slack[src, 0, row, i]
+        slack[dst, 1, row, i] = (
+            slack[src, 1, row, i] + part[i] * error + (bend + rest[i] * turn) * y
+        )
+        slack[dst, 0, row, i] = bend + part[i] * turn
 
 
-@numba.njit(cache=True, nogil=True)
-def _complete(
-    rows: Rows, Z: Array, slack: Array, f: Array, span: tuple[int, int], work: Array
-) -> None:
-    """Add the terms of each possible last worker to f; sums in work[2], their errors in work[3].
+@numba.njit(cache=True, nogil=True, error_model="numpy")
+def complete(rows: Rows, work: Work, level: int, span: Span) -> None:
+    """Add the terms of each possible last worker: sums in work.total, their errors in work.error.
 
     Rows of one worker are made orthogonal in place.
     """
-    B, M, _ = Z.shape
-    first, end = span
-    h2, w2, total, error = work[0], work[1], work[2], work[3]
-    total[first:end] = f[0]
-    error[first:end] = f[1]
-    for b in range(B):
-        h2[first:end] = rows.absent[b, first:end]
-        w2[first:end] = 0
-        _add_squares(Z[b], 0, rows.m, h2, span)
-        _add_squares(Z[b], rows.m, M, w2, span)
+    B, M, _ = rows.Z.shape
+    h2, w2, total, error, slack = work.h2, work.w2, work.total, work.error, work.slack
+    first, end = np.uint64(span[0]), np.uint64(span[1])
+    at = np.uint64(level)
+    for i in range(first, end):
+        total[i] = work.f[level, 0]
+        error[i] = work.f[level, 1]
+    for b in range(np.uint64(B)):
+        for i in range(first, end):
+            h2[i] = rows.absent[b, i]
+            w2[i] = 0
+        _add_squares(work.Z, at, b, (0, rows.m), h2, span)
+        _add_squares(work.Z, at, b, (rows.m, M), w2, span)
         for i in range(first, end):
             x = w2[i] / h2[i]
-            turn = slack[0, b, i] / np.sqrt(h2[i])
+            turn = slack[at, 0, b, i] / np.sqrt(h2[i])
             total[i] += x
-            error[i] += 2 * x * (turn + UNIT) + 2 * np.sqrt(x / h2[i]) * slack[1, b, i]
-        for a in range(b + 1, B):
-            _project_pairs(Z[b], Z[a], rows.m, span, work)
-            for i in range(first, end):
-                rho = np.sqrt(h2[i])
-                turn = slack[0, b, i] / rho + UNIT
-                y = np.sqrt(w2[i]) / rho
-                part = abs(work[4, i]) * rho
-                slack[1, a, i] += part * (slack[1, b, i] / rho + y * turn)
-                slack[1, a, i] += (slack[0, a, i] + rho * turn) * y
-                slack[0, a, i] += part * turn
+            error[i] += 2 * x * (turn + UNIT) + 2 * np.sqrt(x / h2[i]) * slack[at, 1, b, i]
+        for a in range(b + np.uint64(1), np.uint64(B)):
+            _project_pairs(work, at, a, b, rows.m, span)
 
 
-@numba.njit(cache=True, nogil=True)
-def _project_pairs(Zb: Array, Za: Array, m: int, span: tuple[int, int], work: Array) -> None:
-    """Make each worker's row of Za orthogonal to its row of Zb; factors in work[4]."""
-    first, end = span
-    part = work[4]
-    part[first:end] = 0
-    for j in range(m):
-        for i in range(first, end):
-            part[i] += Za[j, i] * Zb[j, i]
-    for i in range(first, end):
-        part[i] /= work[0, i]
-    for j in range(Za.shape[0]):
-        for i in range(first, end):
-            Za[j, i] -= part[i] * Zb[j, i]
-
-
-@numba.njit(cache=True, nogil=True)
-def _add_squares(Z: Array, low: int, high: int, out: Array, span: tuple[int, int]) -> None:
-    """Add Z[low]^2 + .. + Z[high - 1]^2 to out, four rows at a time."""
+@numba.njit(cache=True, nogil=True, error_model="numpy")
+def _add_squares(Z: Array, level: int, b: int, coordinates: Span, out: Array, span: Span) -> None:
+    """Add the squares of coordinates of rows b to out, four at a time."""
     first, end = np.uint64(span[0]), np.uint64(span[1])
+    low, high = coordinates
     fours = low + (high - low) // 4 * 4
     for j in range(low, fours, 4):
         j0, j1, j2, j3 = np.uint64(j), np.uint64(j + 1), np.uint64(j + 2), np.uint64(j + 3)
         for i in range(first, end):
-            a, b, c, d = Z[j0, i], Z[j1, i], Z[j2, i], Z[j3, i]
-            out[i] += a * a + b * b + c * c + d * d
+            x, y = Z[level, b, j0, i], Z[level, b, j1, i]
+            u, v = Z[level, b, j2, i], Z[level, b, j3, i]
+            out[i] += x * x + y * y + u * u + v * v
     for j in range(np.uint64(fours), np.uint64(high)):
         for i in range(first, end):
-            out[i] += Z[j, i] * Z[j, i]
+            out[i] += Z[level, b, j, i] * Z[level, b, j, i]
 
 
-@numba.njit(cache=True, nogil=True)
-def _settle(
-    rows: Rows,
-    prefix: Array,
-    origin: int,
-    span: tuple[int, int],
-    weight: Array,
-    work: Array,
-    counts: Counts,
-) -> None:
+@numba.njit(cache=True, nogil=True, error_model="numpy")
+def _project_pairs(work: Work, level: int, a: int, b: int, m: int, span: Span) -> None:
+    """Make row a of each worker orthogonal to its own row b."""
+    first, end = np.uint64(span[0]), np.uint64(span[1])
+    Z, slack, part, h2, w2 = work.Z, work.slack, work.part, work.h2, work.w2
+    for i in range(first, end):
+        part[i] = 0
+    for j in range(np.uint64(m)):
+        for i in range(first, end):
+            part[i] += Z[level, a, j, i] * Z[level, b, j, i]
+    for i in range(first, end):
+        part[i] /= h2[i]
+    for j in range(np.uint64(Z.shape[2])):
+        for i in range(first, end):
+            Z[level, a, j, i] -= part[i] * Z[level, b, j, i]
+    for i in range(first, end):
+        rho = np.sqrt(h2[i])
+        turn = slack[level, 0, b, i] / rho + UNIT
+        y = np.sqrt(w2[i]) / rho
+        share = abs(part[i]) * rho
+        slack[level, 1, a, i] += share * (slack[level, 1, b, i] / rho + y * turn)
+        slack[level, 1, a, i] += (slack[level, 0, a, i] + rho * turn) * y
+        slack[level, 0, a, i] += share * turn
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy")
+def _settle(rows: Rows, work: Work, c: Array, origin: int, span: Span, counts: Counts) -> None:
     """Count the patterns of a prefix whose errors are small, list the others."""
+    total, error, left = work.total, work.error, work.left
     first, end = span
-    total, error, left, value, root = work[2], work[3], work[4], work[5], work[6]
-    bound = work[7]
-    _energies(rows.energy, prefix, span, left, bound)
+    _energies(rows.energy, c, span, left, work.part)
     for i in range(np.uint64(first), np.uint64(end)):
-        value[i] = left[i] * (1 + total[i])
-        root[i] = np.sqrt(value[i])
-        bound[i] = min(left[i], rows.generator2) * (rows.inverse2 + total[i])
+        work.value[i] = left[i] * (1 + total[i])
+        work.root[i] = np.sqrt(work.value[i])
+        work.bound[i] = min(left[i], rows.generator2) * (rows.inverse2 + total[i])
     begin = first
     for i in range(first, end):
         if not error[i] <= counts.tolerance * (1 + total[i]):
-            _unsettled(counts, origin + i, origin + i + 1, prefix.shape[0] + 1)
-            _count(counts, origin, (begin, i), work, weight)
+            list_unsettled(counts, origin + i, origin + i + 1, c.shape[0])
+            count_patterns(
+                counts, origin, (begin, i), work.value, work.root, work.bound, work.weight
+            )
             begin = i + 1
-    _count(counts, origin, (begin, end), work, weight)
+    count_patterns(counts, origin, (begin, end), work.value, work.root, work.bound, work.weight)
 
 
-@numba.njit(cache=True, nogil=True)
-def _count(
-    counts: Counts, origin: int, span: tuple[int, int], work: Array, weight: Array
-) -> None:
+@numba.njit(cache=True, nogil=True, error_model="numpy")
+def _energies(energy: Array, c: Array, span: Span, left: Array, after: Array) -> None:
+    """||G_S||_F^2 for the prefix of c and each last worker, without cancellation."""
+    n, prefix = energy.shape[0], c.shape[0] - 1
     first, end = span
-    count_patterns(
-        counts,
-        (origin + first, origin + end),
-        work[5, first:end],
-        work[6, first:end],
-        work[7, first:end],
-        weight[first:end],
-    )
-
-
-@numba.njit(cache=True, nogil=True)
-def _energies(
-    energy: Array, prefix: Array, span: tuple[int, int], left: Array, work: Array
-) -> None:
-    """||G_S||_F^2 of a prefix and each last worker, without cancellation."""
-    n = energy.shape[0]
-    first, end = span
-    before = 0.0
-    gone = 0
+    before, gone = 0.0, 0
     for i in range(first):
-        if gone < prefix.shape[0] and prefix[gone] == i:
+        if gone < prefix and c[gone] == i:
             gone += 1
         else:
             before += energy[i]
-    after = 0.0
+    behind = 0.0
     for i in range(n - 1, first - 1, -1):
-        work[i] = after
-        after += energy[i]
+        after[i] = behind
+        behind += energy[i]
     for i in range(first, end):
-        left[i] = before + work[i]
+        left[i] = before + after[i]
         before += energy[i]

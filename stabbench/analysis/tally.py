@@ -23,7 +23,8 @@ class Counts(NamedTuple):
     Attributes
     ----------
     number, total : float64 arrays, shape (bins,)
-        Weight of the patterns of each bin of kappa_F^2 and the weighted sum of their kappa_F.
+        Weight of the patterns of each bin of kappa_F^2 and the weighted sum of their kappa_F, the
+        latter divided by 2^(exponent / 2).
     hashes, samples : float64 and int64 arrays, shape (bins, 2)
         The patterns of a bin with the lowest hashes: a random sample that no order changes.
     high, high_rank : float64 and int64 arrays, shape (K,)
@@ -73,52 +74,65 @@ def new_counts(exponent: int, keep: int, ranges: int, tolerance: float) -> Count
     )
 
 
-@numba.njit(cache=True, nogil=True)
+@numba.njit(cache=True, nogil=True, error_model="numpy")
 def count_patterns(
     counts: Counts,
-    ranks: tuple[int, int],
+    origin: int,
+    span: tuple[int, int],
     value: Array,
     root: Array,
     bound: Array,
     weight: Array,
 ) -> None:
-    """Add patterns of consecutive ranks.
+    """Add the patterns of the ranks origin + i, i = span[0] .. span[1] - 1.
 
     Parameters
     ----------
     counts : Counts
-    ranks : tuple of int
-        The first and the end.
+    origin : int
+    span : tuple of int
     value, root, bound, weight : float64 arrays
-        kappa_F^2, its root and the bound on kappa_2^2, all divided by 2^exponent (2^(exponent/2)),
-        and the weight, of each rank.
+        kappa_F^2, its root and the bound on kappa_2^2, all on the scale of `counts`, and the
+        weight, of each i.
     """
     codes = value.view(np.int64)
     shift = (counts.exponent - 1023) * PER_OCTAVE
-    scale = 2.0 ** (0.5 * counts.exponent)
-    last_bin = counts.number.shape[0] - 1
-    for i in range(ranks[1] - ranks[0]):
-        index = min(max((codes[i] >> SHIFT) + shift, 0), last_bin)
+    last = counts.number.shape[0] - 1
+    for i in range(span[0], span[1]):
+        index = min(max((codes[i] >> SHIFT) + shift, 0), last)
         counts.number[index] += weight[i]
-        counts.total[index] += weight[i] * root[i] * scale
-        draw = hashed(ranks[0] + i) / weight[i]
+        counts.total[index] += weight[i] * root[i]
+        draw = hashed(origin + i) / weight[i]
         if draw < counts.hashes[index, 1]:
-            _sample(counts.hashes[index], counts.samples[index], draw, ranks[0] + i)
+            _sample(counts, index, draw, origin + i)
         if bound[i] > counts.high[0]:
-            replace_top(counts.high, counts.high_rank, bound[i], ranks[0] + i)
+            replace_top(counts.high, counts.high_rank, bound[i], origin + i)
         if -value[i] > counts.low[0]:
-            replace_top(counts.low, counts.low_rank, -value[i], ranks[0] + i)
+            replace_top(counts.low, counts.low_rank, -value[i], origin + i)
 
 
-@numba.njit(cache=True, nogil=True)
-def _sample(hashes: Array, samples: Array, draw: float, rank: int) -> None:
-    slot = 0 if draw < hashes[0] else 1
+@numba.njit(cache=True, nogil=True, error_model="numpy")
+def list_unsettled(counts: Counts, start: int, stop: int, length: int) -> None:
+    """List a range of ranks and its common prefix, joined to the one before it if they touch."""
+    at = counts.used[0]
+    ranges = counts.unsettled
+    if at > 0 and ranges[at - 1, 1] == start and ranges[at - 1, 2] == length:
+        ranges[at - 1, 1] = stop
+    else:
+        ranges[at, 0], ranges[at, 1], ranges[at, 2] = start, stop, length
+        counts.used[0] += 1
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy")
+def _sample(counts: Counts, index: int, draw: float, rank: int) -> None:
+    hashes, samples = counts.hashes, counts.samples
+    slot = 0 if draw < hashes[index, 0] else 1
     if slot == 0:
-        hashes[1], samples[1] = hashes[0], samples[0]
-    hashes[slot], samples[slot] = draw, rank
+        hashes[index, 1], samples[index, 1] = hashes[index, 0], samples[index, 0]
+    hashes[index, slot], samples[index, slot] = draw, rank
 
 
-@numba.njit(cache=True, nogil=True)
+@numba.njit(cache=True, nogil=True, error_model="numpy")
 def hashed(rank: int) -> float:
     """Pseudo-random number in (0, 1] that depends on a rank only (splitmix64)."""
     z = np.uint64(rank) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(0x9E3779B97F4A7C15)
@@ -128,7 +142,7 @@ def hashed(rank: int) -> float:
     return (np.float64(z >> np.uint64(11)) + 1.0) * 2.0**-53
 
 
-@numba.njit(cache=True, nogil=True)
+@numba.njit(cache=True, nogil=True, error_model="numpy")
 def replace_top(values: Array, ranks: Array, value: float, rank: int) -> None:
     """Put a value in place of the smallest of a heap."""
     size, at = values.shape[0], 0

@@ -17,7 +17,7 @@ Grid = tuple[int, int]
 Run = tuple[int, int]
 
 _TILE = 64
-_STRIP = 16
+_STRIP = 8
 
 
 @numba.njit(cache=True)
@@ -252,81 +252,100 @@ def scheduled(
     length, columns = out.shape[1], out.shape[2]
     longest = replies.shape[1]
     miss = np.flatnonzero(known < 0)
-    held = np.flatnonzero(known >= 0)
-    sub = table[rows][:, miss].astype(np.int64)
-    when = np.full((miss.shape[0], length), -1, np.int32)
+    e = miss.shape[0]
+    when = np.full(e * length, -1, np.int32)
     for rank in range(unknown.shape[0]):
-        j, p = divmod(unknown[rank], length)
-        when[j, p] = rank
-    orders = _usual_orders(sub)
-    terms = np.empty(table.shape[1], np.int64)
-    starts = np.empty(table.shape[1], np.int64)
+        when[unknown[rank]] = rank
+    lists, bounds = _term_lists(table[rows], known, miss, length, columns)
+    starts, marks = lists[0], lists[1]
+    reach = table.max()
     resolved, received = out.reshape(-1), replies.reshape(-1)
     for first in range(0, columns, _TILE):
         some = min(columns - first, _TILE)
         for rank in range(unknown.shape[0]):
             j, p = divmod(unknown[rank], length)
             i = row[rank]
-            s = p + sub[i, j]
-            count = 0
-            for block in held:
-                q = s - table[rows[i], block]
-                if table[rows[i], block] >= 0 and 0 <= q < length:
-                    starts[count] = (block * length + q) * columns
-                    count += 1
-            found = _by_rank(sub[i], s, when, orders[i, 0 if 2 * p < length else 1, j], terms)
-            for m in range(found):
-                other = terms[m]
-                starts[count] = (miss[other] * length + s - sub[i, other]) * columns
-                count += 1
+            which = 2 * (i * e + j) + (0 if 2 * p < length else 1)
+            if p < reach or p >= length - reach:
+                _keep_inside(lists, bounds, which, p, length)
+                which = 2 * e * e
+            run = (bounds[which, 0], bounds[which, 2])
+            last = -1
+            for m in range(bounds[which, 1], run[1]):
+                later = when[marks[m] + p]
+                if later < last:
+                    _sort_by_rank(lists, bounds[which, 1], run[1], when, p)
+                    break
+                last = later
             into = (miss[j] * length + p) * columns + first
-            sample = (rows[i] * longest + s) * columns + first
-            _gather(resolved, received, into, sample, starts, (0, count), first, some, bits)
+            sample = (rows[i] * longest + table[rows[i], miss[j]] + p) * columns + first
+            at = p * columns + first
+            _gather(resolved, received, into, sample, starts, run, at, some, bits)
 
 
 @numba.njit(cache=True)
-def _usual_orders(sub: Array) -> Array:
-    """Per row, half of the block (heads, tails) and column read: its other terms, ended by -1."""
-    e = sub.shape[0]
-    orders = np.full((e, 2, e, e), -1, np.int16)
-    for i in range(e):
-        for j in range(e):
-            count = 0
-            for other in range(e):
-                if other != j and sub[i, other] >= 0:
-                    orders[i, :, j, count] = other
-                    count += 1
-    return orders
+def _term_lists(
+    shifts: Array, known: Array, miss: Array, length: int, columns: int
+) -> tuple[Array, Array]:
+    """What to subtract per row, missing block read there and half of it (heads, tails), and a spare.
 
+    The order of the terms rarely differs between samples of the same list, so it is kept sorted.
 
-@numba.njit(cache=True)
-def _by_rank(shifts: Array, s: int, when: Array, order: Array, terms: Array) -> int:
-    """The terms of sample s in the order in which they were resolved; returns how many.
-
-    The order rarely changes from one sample to the next, so `order` is sorted by insertion and
-    kept.
+    Returns
+    -------
+    lists : ndarray, shape (3, (2 e^2 + 1) k)
+        Per term its place in the result and in `when`, both at p = 0, and its shift.
+    bounds : ndarray, shape (2 e^2 + 1, 3)
+        Per list its begin, its first missing block (known ones come first), its end.
     """
-    length = when.shape[1]
-    count = 0
+    e, k = miss.shape[0], shifts.shape[1]
+    lists = np.zeros((3, (2 * e * e + 1) * k), np.int64)
+    bounds = np.empty((2 * e * e + 1, 3), np.int64)
+    bounds[2 * e * e] = 2 * e * e * k
+    column = np.full(k, -1, np.int64)
+    column[miss] = np.arange(e)
+    blocks = np.append(np.flatnonzero(known >= 0), miss)
+    for which in range(2 * e * e):
+        i, j = which // 2 // e, which // 2 % e
+        bounds[which] = which * k
+        for block in blocks:
+            if shifts[i, block] >= 0 and block != miss[j]:
+                shift = shifts[i, miss[j]] - shifts[i, block]
+                end = bounds[which, 2]
+                lists[0, end] = (block * length + shift) * columns
+                lists[1, end] = column[block] * length + shift
+                lists[2, end] = shift
+                bounds[which, 2] += 1
+                if column[block] < 0:
+                    bounds[which, 1] += 1
+    return lists, bounds
+
+
+@numba.njit(cache=True)
+def _keep_inside(lists: Array, bounds: Array, which: int, p: int, length: int) -> None:
+    """Fill the spare list with those terms of a list that exist at position p."""
+    spare = bounds.shape[0] - 1
+    bounds[spare, 1:] = bounds[spare, 0]
+    for m in range(bounds[which, 0], bounds[which, 2]):
+        if 0 <= p + lists[2, m] < length:
+            lists[:, bounds[spare, 2]] = lists[:, m]
+            bounds[spare, 2] += 1
+            if m < bounds[which, 1]:
+                bounds[spare, 1] += 1
+
+
+@numba.njit(cache=True)
+def _sort_by_rank(lists: Array, begin: int, end: int, when: Array, p: int) -> None:
     last = -1
-    for m in range(order.shape[0]):
-        other = order[m]
-        if other < 0:
-            break
-        q = s - shifts[other]
-        if q < 0 or q >= length or when[other, q] < 0:
-            continue
-        rank = when[other, q]
-        slot = count
-        if rank < last:
-            while slot > 0 and when[terms[slot - 1], s - shifts[terms[slot - 1]]] > rank:
-                terms[slot] = terms[slot - 1]
-                slot -= 1
-        else:
+    for m in range(begin, end):
+        rank = when[lists[1, m] + p]
+        if rank >= last:
             last = rank
-        terms[slot] = other
-        count += 1
-    if count == order.shape[0] - 1:
-        for m in range(count):
-            order[m] = terms[m]
-    return count
+            continue
+        start, mark, shift = lists[0, m], lists[1, m], lists[2, m]
+        slot = m
+        while slot > begin and when[lists[1, slot - 1] + p] > rank:
+            for part in range(3):
+                lists[part, slot] = lists[part, slot - 1]
+            slot -= 1
+        lists[0, slot], lists[1, slot], lists[2, slot] = start, mark, shift

@@ -8,7 +8,7 @@ from stabbench.problems.data import FAMILIES, File
 from stabbench.problems.families import Data
 from stabbench.problems.matvec import Matvec
 
-PROBLEMS = (Matvec.name,)
+PROBLEMS: dict[str, type[Problem]] = {Matvec.name: Matvec}
 
 
 def data(text: str) -> Data:

@@ -23,6 +23,7 @@ from stabbench.decoders.registry import decoder as build_decoder
 from stabbench.errors import InputError
 from stabbench.grammar import near, parse
 from stabbench.problems.base import Exact, Problem
+from stabbench.problems.data import File
 from stabbench.problems.registry import data, data_spec, problem
 from stabbench.sweeps.case import Case, Record
 
@@ -77,6 +78,8 @@ class Request:
             Any parameter that is not allowed.
         """
         setup = Setup.of(dataclasses.asdict(self))
+        if isinstance(setup.source, File):
+            setup.source.matrix(0)  # a fault of the file must come before any result is written
         parameters = dataclasses.asdict(self) | {
             "code": setup.code.full_spec,
             "decoder": setup.decoder.full_spec,
@@ -169,8 +172,11 @@ def run(case: Case) -> Record:
         "compute": sum(t.seconds["compute"] for t in trials) / len(trials),
         "decode": seconds / (len(trials) * len(decodable)),
     }
+    notes = list(setup.source.notes)
     if metrics.is_zero(trials[0].exact):
-        measures["note"] = "the exact result is zero: errors are absolute"
+        notes.append("the exact result is zero: errors are absolute")
+    if notes:
+        measures["notes"] = notes
     overflowed = np.isinf(relative).any(axis=0)
     if overflowed.any():
         first = np.flatnonzero(decodable[np.argmax(overflowed)]).tolist()
@@ -261,9 +267,18 @@ def error_statistics(
         "trusted": float(trusted.mean()),
     }
     if trusted.any():
-        ratio = relative[:, trusted] / predicted[trusted]
-        measures["test_ratio"] = Statistic.of(ratio, patterns[trusted])
+        ratios = relative[:, trusted] / predicted[trusted]
+        measures["test_ratio"] = worst = Statistic.of(ratios, patterns[trusted])
+        at = np.flatnonzero((patterns == _row(worst.worst_survivors, patterns)).all(axis=1))[0]
+        measures["ratio_digits"] = {
+            "measured": float(metrics.digits(relative[worst.worst_trial, at])),
+            "predicted": float(metrics.digits(predicted[at])),
+        }
     return measures
+
+
+def _row(survivors: tuple[int, ...], patterns: Array) -> Array:
+    return np.isin(np.arange(patterns.shape[1]), survivors)
 
 
 def storage(system: System) -> float:

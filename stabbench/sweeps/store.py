@@ -180,13 +180,13 @@ class Store:
         assert self.header is not None
         if set(cases) == set(self.header["cases"]):
             return
-        old = self.header["request"]
-        for key in sorted({*old, *request}):
-            if old.get(key) != request.get(key):
-                raise InputError(
-                    f"{self.path}: holds another sweep, with {key} = {_show(old.get(key))}, not "
-                    f"{_show(request.get(key))}; give another directory with -o"
-                )
+        found = _difference(self.header["request"], request, "")
+        if found is not None:
+            where, old, new = found
+            raise InputError(
+                f"{self.path}: holds another sweep, with {where} = {_show(old)}, not {_show(new)}; "
+                "give another directory with -o"
+            )
         raise InputError(
             f"{self.path}: holds another sweep, of {len(self.header['cases'])} cases made by "
             "another version or other files; give another directory with -o"
@@ -207,6 +207,23 @@ def _parse(line: bytes) -> dict[str, Any] | None:
     except ValueError:
         return None
     return parsed if isinstance(parsed, dict) else None
+
+
+def _difference(old: Any, new: Any, where: str) -> tuple[str, Any, Any] | None:
+    """The first place at which two requests differ."""
+    if isinstance(old, Mapping) and isinstance(new, Mapping):
+        keys = sorted({*old, *new})
+        steps = [(f"{where} {key}".strip(), old.get(key), new.get(key)) for key in keys]
+    elif _are_tables(old) and _are_tables(new) and len(old) == len(new):
+        pairs = enumerate(zip(old, new, strict=True), start=1)
+        steps = [(f"{where.removesuffix('s')} {i}", a, b) for i, (a, b) in pairs]
+    else:
+        return None if old == new else (where, old, new)
+    return next((d for place, a, b in steps if (d := _difference(a, b, place))), None)
+
+
+def _are_tables(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(item, Mapping) for item in value)
 
 
 def _show(value: Any) -> str:

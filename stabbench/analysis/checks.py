@@ -1,0 +1,213 @@
+"""Self-test of a code, a user's too: does it keep the promises that the suite relies on?"""
+
+import dataclasses
+import math
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from stabbench.analysis.conditions import stored_generator
+from stabbench.analysis.metrics import errors
+from stabbench.analysis.operators import decoding_operators
+from stabbench.analysis.survivors import Auto
+from stabbench.arithmetic.precision import Precision, precision
+from stabbench.arithmetic.exact import rank
+from stabbench.codes.base import Code, LinearCode, System
+from stabbench.codes.registry import code as build
+from stabbench.decoders.dense import Solve
+from stabbench.problems.base import Exact
+
+Array = np.ndarray[Any, np.dtype[Any]]
+PRECISIONS = ("float64", "float32", "bfloat16", "float16")
+LENGTH = 5
+SHOWN = 5
+
+
+@dataclasses.dataclass(frozen=True)
+class Finding:
+    """The outcome of one check.
+
+    Attributes
+    ----------
+    name : str
+    passed : bool
+    detail : str
+        What was seen.
+    """
+
+    name: str
+    passed: bool
+    detail: str
+
+
+def check(code: Code, limit: int = 2000) -> list[Finding]:
+    """Run every check on one code.
+
+    Parameters
+    ----------
+    code : Code
+    limit : int
+        Most survivor sets that are tried one by one; beyond, a sample and the bad families.
+
+    Returns
+    -------
+    list of Finding
+        A check that raises an error has failed with that error.
+
+    Examples
+    --------
+    >>> from stabbench.codes.registry import code
+    >>> all(finding.passed for finding in check(code("gaussian", 6, 2)))
+    True
+    """
+    findings = []
+    for name, method in _checks(code, limit):
+        try:
+            passed, detail = method()
+        except Exception as error:  # noqa: BLE001  (a user's code may raise anything)
+            passed, detail = False, f"{type(error).__name__}: {error}"
+        findings.append(Finding(name, passed, detail))
+    return findings
+
+
+def _checks(code: Code, limit: int) -> Iterator[tuple[str, Callable[[], tuple[bool, str]]]]:
+    yield "named", lambda: _named(code)
+    yield "documented", lambda: _documented(code)
+    yield "repeatable", lambda: _repeatable(code)
+    for name in PRECISIONS:
+        yield f"dtype in {name}", lambda name=name: _dtype(code, precision(name))  # type: ignore[misc]
+    yield "linear", lambda: _linear(code.system())
+    if isinstance(code, LinearCode):
+        yield "exact coefficients", lambda: _coefficients(code)
+        yield "encoder and replies agree", lambda: _agree(code)
+        yield "every threshold decodes (MDS)", lambda: _decodable(code, limit)
+        yield "decodes what it encodes", lambda: _round_trip(code)
+
+
+def _named(code: Code) -> tuple[bool, str]:
+    if ".py:" in code.name:
+        return True, f"{code.full_spec} (a user's file)"
+    again = build(code.full_spec, code.n, code.stragglers)
+    return again == code, f"{code.full_spec} builds {'the same' if again == code else 'another'} code"
+
+
+def _documented(code: Code) -> tuple[bool, str]:
+    words = (type(code).__doc__ or "").strip()
+    own = bool(words) and "(" + "n: int" not in words.partition("\n")[0]
+    return own, "has a docstring" if own else "the class has no docstring"
+
+
+def _repeatable(code: Code) -> tuple[bool, str]:
+    blocks = _integers(code.system(), np.float64, seed=1)
+    first = code.system().encoders[0].apply(blocks, precision("float64"))
+    fresh = dataclasses.replace(code)
+    second = fresh.system().encoders[0].apply(blocks, precision("float64"))
+    same = np.array_equal(first, second)
+    return same, "two instances encode alike" if same else "two instances encode differently"
+
+
+def _dtype(code: Code, chosen: Precision) -> tuple[bool, str]:
+    system = code.system()
+    blocks = chosen.store(_integers(system, np.float64, seed=2) / 7)
+    with np.errstate(all="ignore"):
+        shares = system.encoders[0].apply(blocks, chosen)
+    allowed = (chosen.storage_dtype(False), chosen.storage_dtype(True))
+    if shares.dtype not in allowed:
+        return False, f"shares are {shares.dtype}; allowed: {' or '.join(map(str, allowed))}"
+    finite = np.isfinite(shares)
+    if not np.array_equal(chosen.store(shares)[finite], shares[finite]):
+        return False, f"shares hold numbers that {chosen.name} cannot store"
+    return True, f"shares are {shares.dtype}, rounded to {chosen.storage.name}"
+
+
+def _linear(system: System) -> tuple[bool, str]:
+    exact = precision("float64")
+    one, two = (_integers(system, np.float64, seed) for seed in (3, 4))
+    for encoder in system.encoders:
+        with np.errstate(all="ignore"):
+            separate = encoder.apply(one, exact) + 2 * encoder.apply(two, exact)
+            together = encoder.apply(one + 2 * two, exact)
+        scale = np.abs(separate).max() + np.abs(encoder.apply(np.abs(one), exact)).max()
+        gap = float(np.abs(together - separate).max() / scale)
+        if not gap <= 64 * encoder.unknowns * exact.unit:
+            return False, f"E(x + 2 y) differs from E x + 2 E y by {gap:.1e} of its size"
+    return True, "E(x + 2 y) = E x + 2 E y to rounding"
+
+
+def _coefficients(code: LinearCode) -> tuple[bool, str]:
+    values = code.generator.rounded("float64")
+    if not np.isfinite(values).all():
+        return False, "a coefficient is not finite in float64"
+    kind = "rational, exact" if code.generator.is_rational else "irrational, as balls"
+    return True, f"{values.shape[0]} x {values.shape[1]}, {kind}"
+
+
+def _agree(code: LinearCode) -> tuple[bool, str]:
+    system, exact = code.system(), precision("float64")
+    blocks = _integers(system, np.float64, seed=5)
+    shares = system.encoders[0].apply(blocks, exact)
+    expected = np.tensordot(code.generator.rounded("float64"), blocks, axes=1)
+    scale = np.tensordot(np.abs(code.generator.rounded("float64")), np.abs(blocks), axes=1).max()
+    gap = float(np.abs(shares - expected).max() / scale)
+    agrees = gap <= 64 * code.blocks * exact.unit
+    return agrees, f"shares differ from generator times blocks by {gap:.1e} of their size"
+
+
+def _decodable(code: LinearCode, limit: int) -> tuple[bool, str]:
+    failing, patterns = undecodable_sets(code, limit)
+    total = math.comb(code.n, code.n - code.stragglers)
+    scope = "all" if len(patterns) == total else "sampled"
+    if not len(failing):
+        return True, f"{len(patterns)} survivor sets decode ({scope})"
+    sets = ", ".join(str(np.flatnonzero(row).tolist()) for row in failing[:SHOWN])
+    more = f" and {len(failing) - SHOWN} more" if len(failing) > SHOWN else ""
+    return False, f"{len(failing)} of {len(patterns)} survivor sets ({scope}) fail: {sets}{more}"
+
+
+def undecodable_sets(code: LinearCode, limit: int = 2000) -> tuple[Array, Array]:
+    """Survivor sets of n - s workers that do not determine the unknowns, by exact rank.
+
+    Parameters
+    ----------
+    code : LinearCode
+    limit : int
+        All sets are tried up to this number; beyond it, a sample with the bad families.
+
+    Returns
+    -------
+    failing, patterns : int arrays, shapes (F, n) and (P, n)
+        0/1 rows: those that fail, and all that were tried.
+    """
+    patterns = Auto(limit=limit).patterns(code.n, code.stragglers)
+    if rank(code.generator) < code.shape[1]:
+        return patterns, patterns
+    rows = code.system().rows(patterns)
+    return patterns[~decoding_operators(code.generator, rows).status], patterns
+
+
+def _round_trip(code: LinearCode) -> tuple[bool, str]:
+    system, exact = code.system(), precision("float64")
+    patterns = Auto(limit=50).patterns(code.n, code.stragglers)
+    found = decoding_operators(stored_generator(code, "float64"), system.rows(patterns))
+    if not found.status.any():
+        return False, "no survivor set decodes"
+    chosen = patterns[found.status]
+    blocks = exact.store(_integers(system, np.float64, seed=6) / 7)
+    shares = system.encoders[0].apply(blocks, exact)
+    plan = Solve().plan(code, system, chosen, exact, "use")
+    wanted = Exact(blocks, np.zeros_like(blocks))
+    worst = errors(plan.decode(shares), wanted).relative
+    growth = np.abs(found.D[found.status]).sum(axis=(1, 2)) * np.abs(shares).max()
+    allowed = np.minimum(1e3 * exact.unit * growth, 1.0)
+    bad = np.flatnonzero(~(worst <= allowed))
+    if bad.size:
+        survivors = np.flatnonzero(chosen[bad[0]]).tolist()
+        return False, f"relative error {worst[bad[0]]:.1e} for survivors {survivors}"
+    return True, f"worst relative error {worst.max():.1e} over {len(chosen)} survivor sets"
+
+
+def _integers(system: System, dtype: Any, seed: int) -> Array:
+    random = np.random.default_rng(seed)
+    shape = (system.encoders[0].unknowns, LENGTH, 1)
+    return random.integers(-8, 9, shape).astype(dtype)

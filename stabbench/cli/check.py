@@ -1,0 +1,26 @@
+"""The verb ``check``."""
+
+import click
+
+from stabbench.cli.options import workers
+
+
+@click.command("check")
+@click.argument("code")
+@workers
+@click.option("--limit", default=2000, show_default=True, help="Survivor sets tried one by one.")
+def check_command(code: str, n: int, stragglers: int, limit: int) -> int:
+    """Test whether CODE keeps its promises: linear, right dtypes, every threshold decodes.
+
+    CODE is a name such as poly[nodes=leja] or a class in a file: my_code.py:MyCode. Exit status 1
+    if a check fails.
+    """
+    from stabbench.analysis.checks import check
+    from stabbench.codes.registry import code as build
+
+    findings = check(build(code, n, stragglers), limit)
+    for finding in findings:
+        click.echo(f"{'ok  ' if finding.passed else 'FAIL'}  {finding.name}: {finding.detail}")
+    failed = sum(not finding.passed for finding in findings)
+    click.echo(f"{len(findings) - failed} passed, {failed} failed")
+    return 1 if failed else 0

@@ -1,0 +1,115 @@
+"""The verbs ``list`` and ``info``."""
+
+import inspect
+from typing import Any
+
+import click
+
+from stabbench.cli.options import names
+from stabbench.errors import InputError
+from stabbench.grammar import near, parameters_of, parse
+
+KINDS = ("codes", "decoders", "problems", "data", "precisions", "patterns", "presets")
+
+
+@click.command("list")
+@click.argument("kind", metavar="|".join(KINDS))
+@click.option("--group", "groups", multiple=True, help="Only codes of all these groups: mds,real.")
+def list_command(kind: str, groups: tuple[str, ...]) -> None:
+    """List the names of one kind with a line on each."""
+    if kind not in KINDS:
+        raise InputError(f"unknown kind {kind!r}; {near(kind, KINDS)}")
+    rows = _rows(kind, set(names(groups)))
+    width = max((len(name) for name, _ in rows), default=0)
+    for name, text in rows:
+        click.echo(f"{name:{width}}  {text}".rstrip())
+
+
+@click.command("info")
+@click.argument("name", metavar="CODE|DECODER|DATA")
+def info_command(name: str) -> None:
+    """Explain a code, decoder or data family: definition, source, parameters and defaults."""
+    from stabbench.codes.registry import CODES
+    from stabbench.decoders.registry import DECODERS
+    from stabbench.problems.data import FAMILIES
+
+    spec = parse(name)
+    everything = {*CODES.members, *CODES.aliases, *DECODERS.members, *FAMILIES}
+    if ".py:" in name or spec.name in CODES.members or spec.name in CODES.aliases:
+        cls: Any = CODES.find(spec)
+    elif spec.name in DECODERS.members or spec.name in DECODERS.aliases:
+        cls = DECODERS.find(spec)
+    elif spec.name in FAMILIES:
+        cls = FAMILIES[spec.name]
+    else:
+        raise InputError(f"unknown name {name!r}; {near(spec.name, everything)}")
+    click.echo(_explanation(cls, [a for a, n in CODES.aliases.items() if n == cls.name]))
+
+
+def _explanation(cls: Any, aliases: list[str]) -> str:
+    lines = [cls.name + (f" (also: {', '.join(aliases)})" if aliases else "")]
+    lines += ["", _definition(cls), ""]
+    lines += [f"source: {cls.source}"] if getattr(cls, "source", "") else []
+    if getattr(cls, "groups", None):
+        lines.append(f"groups: {', '.join(sorted(cls.groups))}")
+    if getattr(cls, "problems", None):
+        lines.append(f"problems: {', '.join(cls.problems)}")
+    parameters = parameters_of(cls, exclude=("n", "stragglers"))
+    lines.append("parameters:" if parameters else "parameters: none")
+    for parameter in parameters.values():
+        default = "required" if parameter.required else _default(parameter.default)
+        lines.append(f"  {parameter.name} = {default}  ({parameter.allowed})  {parameter.help}")
+    return "\n".join(lines)
+
+
+def _definition(cls: Any) -> str:
+    """The first paragraph of the docstring, on one line."""
+    return " ".join((inspect.getdoc(cls) or "").partition("\n\n")[0].split())
+
+
+def _default(value: Any) -> str:
+    return "none" if value is None else str(value).lower() if value in (True, False) else str(value)
+
+
+def _rows(kind: str, groups: set[str]) -> list[tuple[str, str]]:
+    if groups and kind != "codes":
+        raise InputError(f"--group is for codes, not for {kind}")
+    if kind == "codes":
+        from stabbench.codes.registry import CODES
+
+        known = sorted({group for cls in CODES.members.values() for group in cls.groups})
+        for group in groups:
+            if group not in known:
+                raise InputError(f"unknown group {group!r}; {near(group, known)}")
+        chosen = {n: c for n, c in CODES.members.items() if groups <= c.groups}
+        return [(name, _definition(cls)) for name, cls in sorted(chosen.items())]
+    if kind == "decoders":
+        from stabbench.decoders.registry import DECODERS
+
+        return [(name, _definition(cls)) for name, cls in sorted(DECODERS.members.items())]
+    if kind == "problems":
+        from stabbench.problems.registry import PROBLEMS
+
+        return [(name, _definition(cls)) for name, cls in sorted(PROBLEMS.items())]
+    if kind == "data":
+        from stabbench.problems.data import FAMILIES
+
+        return [(name, _definition(cls)) for name, cls in FAMILIES.items()]
+    if kind == "precisions":
+        from stabbench.arithmetic.precision import ALLOWED, precision
+
+        return [(name, _precision(precision(name))) for name in ALLOWED]
+    if kind == "patterns":
+        from stabbench.analysis.survivors import POLICIES
+
+        return [(name, _definition(cls)) for name, cls in POLICIES.items()]
+    from stabbench.sweeps.grid import presets
+
+    return [(name, text.splitlines()[0].lstrip("# ")) for name, text in presets().items()]
+
+
+def _precision(chosen: Any) -> str:
+    return (
+        f"stored with {chosen.storage.p} bits (u = 2^-{chosen.storage.p}), computed in "
+        f"{chosen.work}, decoded in {chosen.decode}"
+    )

@@ -1,0 +1,90 @@
+"""Two sets of records paired by case, in digits."""
+
+import dataclasses
+import math
+from collections.abc import Iterable, Mapping
+from typing import Any, Literal
+
+from stabbench.sweeps.case import Record
+
+Change = Literal["worse", "better", "same", "new", "missing"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Pair:
+    """One case in the old and the new set.
+
+    Attributes
+    ----------
+    id : str
+    case : mapping
+        Its parameters.
+    old, new : float or None
+        Worst digits over patterns and trials; -inf on overflow or failure, None where absent.
+    change : str
+        ``worse``, ``better`` or ``same`` by more than the tolerance; ``new`` or ``missing``.
+    """
+
+    id: str
+    case: Mapping[str, Any]
+    old: float | None
+    new: float | None
+    change: Change
+
+
+def worst_digits(record: Record) -> float:
+    """The correct digits of the worst pattern and trial, -inf where there are none.
+
+    Zero error counts as 17 digits, a little more than float64 can tell.
+    """
+    if "digits" in record.measures:
+        return min(float(record.measures["digits"]["worst"]), 17.0)
+    return -math.inf
+
+
+def compare(
+    old: Iterable[Record], new: Iterable[Record], tolerance: float = 0.5
+) -> list[Pair]:
+    """Pair records by case id; skipped records do not count.
+
+    Parameters
+    ----------
+    old, new : iterables of Record
+    tolerance : float
+        Digits by which two results may differ and still be the same.
+
+    Returns
+    -------
+    list of Pair
+        Worse first, by the digits lost.
+    """
+    before = {r.case.id: r for r in old if r.status != "skipped"}
+    after = {r.case.id: r for r in new if r.status != "skipped"}
+    pairs = []
+    for case_id in {**before, **after}:
+        a, b = before.get(case_id), after.get(case_id)
+        either = b or a
+        assert either is not None
+        one = None if a is None else worst_digits(a)
+        two = None if b is None else worst_digits(b)
+        pairs.append(
+            Pair(case_id, either.case.parameters, one, two, _change(one, two, tolerance))
+        )
+    order = {"worse": 0, "missing": 1, "better": 2, "new": 3, "same": 4}
+    return sorted(pairs, key=lambda pair: (order[pair.change], _gain(pair), pair.id))
+
+
+def _change(old: float | None, new: float | None, tolerance: float) -> Change:
+    if old is None:
+        return "new"
+    if new is None:
+        return "missing"
+    if old == new or abs(old - new) <= tolerance:
+        return "same"
+    return "worse" if new < old else "better"
+
+
+def _gain(pair: Pair) -> float:
+    if pair.old is None or pair.new is None or pair.old == pair.new:
+        return 0.0
+    return pair.new - pair.old

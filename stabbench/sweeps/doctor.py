@@ -1,0 +1,61 @@
+"""What must hold of an environment, measured: float32 solvers, threads, caches, formats."""
+
+import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from stabbench.analysis.checks import Finding
+from stabbench.arithmetic import dense, exact
+from stabbench.arithmetic.precision import ALLOWED
+
+
+def examine() -> Iterator[Finding]:
+    """Examine the environment, one finding at a time."""
+    yield _float32("scipy.linalg.solve", dense.solve)
+    yield _float32("Householder QR", dense.least_squares)
+    yield _numpy_trap()
+    yield _caches()
+    has = "longdouble" in ALLOWED
+    yield Finding(
+        "longdouble", True, "wider than float64" if has else "is float64 here: not offered"
+    )
+
+
+def hilbert_error(solver: object) -> float:
+    """The error of a solver on the 6 x 6 Hilbert system in float32, against the exact solution.
+
+    A solver that really works in float32 loses nearly all digits; one that works in float64
+    inside keeps them.
+    """
+    assert callable(solver)
+    i = np.arange(6)
+    matrix = (1 / (1 + i[:, None] + i)).astype(np.float32)
+    right = matrix.sum(axis=1, keepdims=True)
+    hi, _ = exact.solve(matrix, right)
+    return float(np.abs(solver(matrix[None], right[None])[0] - hi).max() / np.abs(hi).max())
+
+
+def _float32(name: str, solver: object) -> Finding:
+    error = hilbert_error(solver)
+    return Finding(
+        f"{name} computes float32 in float32", error > 1e-4, f"Hilbert system error {error:.1e}"
+    )
+
+
+def _numpy_trap() -> Finding:
+    error = hilbert_error(np.linalg.solve)
+    inside = "float64" if error < 1e-4 else "float32"
+    detail = f"Hilbert system error {error:.1e}: it computes in {inside}; the suite does not use it"
+    return Finding("numpy.linalg.solve on float32", True, detail)
+
+
+def _caches() -> Finding:
+    folder = Path(os.environ.get("NUMBA_CACHE_DIR") or Path(dense.__file__).parent)
+    try:
+        with tempfile.TemporaryFile(dir=folder):
+            return Finding("kernel cache", True, f"{folder} is writable")
+    except OSError as error:
+        return Finding("kernel cache", False, f"{folder}: {error.strerror}; set NUMBA_CACHE_DIR")
