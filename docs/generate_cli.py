@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from stabbench.cli import main
+from stabbench.cli import main_group
 
 PAGE = Path(__file__).with_name("cli.md")
 WIDTH = 88
@@ -41,7 +41,7 @@ def section(context: click.Context) -> str:
 
 def page() -> str:
     """Return the whole page."""
-    return "\n".join([HEAD, *map(section, commands(main, "stabbench"))])
+    return "\n".join([HEAD, *map(section, commands(main_group, "stabbench"))])
 
 
 if __name__ == "__main__":

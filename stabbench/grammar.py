@@ -1,4 +1,4 @@
-"""The one grammar of names, ``name[parameter=value,...]``: parse, print, expand, bind to dataclasses.
+"""The one grammar of names, ``name[parameter=value,...]``: parse, print, expand and bind.
 
 Nothing here knows which codes, decoders or data exist; the registries of the other rooms do.
 """
@@ -6,10 +6,11 @@ Nothing here knows which codes, decoders or data exist; the registries of the ot
 import dataclasses
 import difflib
 import itertools
+import math
 import re
 import types
 import typing
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from fractions import Fraction
 from typing import Any, Literal, TypeVar, Union
 
@@ -241,32 +242,37 @@ def _options(kind: Any) -> tuple[Any, ...]:
 
 def _convert_one(value: Value, kind: Any) -> Any:
     if typing.get_origin(kind) is Literal:
-        for choice in typing.get_args(kind):
-            if value == choice or str(value) == str(choice):
-                return choice
-        raise ValueError
-    if isinstance(value, tuple) or kind is type(None):
-        raise TypeError
-    if kind is bool:
-        if not isinstance(value, bool):
-            raise TypeError
-        return value
-    if isinstance(value, bool):
-        raise TypeError
-    if kind is int:
-        if isinstance(value, float) and value.is_integer():
-            return int(value)
-        if not isinstance(value, int):
-            raise TypeError
-        return value
-    if kind is float:
-        number = float(Fraction(value)) if isinstance(value, str) else float(value)
-        if number != number or number in (float("inf"), float("-inf")):
+        choices = {str(choice): choice for choice in typing.get_args(kind)}
+        if str(value) not in choices:
             raise ValueError
-        return number
-    if kind is Fraction:
-        return Fraction(str(value))
-    return _format(value) if not isinstance(value, str) else value
+        return choices[str(value)]
+    if isinstance(value, tuple) or kind is type(None) or isinstance(value, bool) != (kind is bool):
+        raise TypeError
+    return _CONVERTERS[kind](value)
+
+
+def _integer(value: Scalar) -> int:
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    if not isinstance(value, int):
+        raise TypeError
+    return value
+
+
+def _number(value: Scalar) -> float:
+    number = float(Fraction(value)) if isinstance(value, str) else float(value)
+    if not math.isfinite(number):
+        raise ValueError
+    return number
+
+
+_CONVERTERS: dict[Any, Callable[[Any], Any]] = {
+    bool: bool,
+    int: _integer,
+    float: _number,
+    Fraction: lambda value: Fraction(str(value)),
+    str: lambda value: value if isinstance(value, str) else _format(value),
+}
 
 
 def _format(value: Value) -> str:

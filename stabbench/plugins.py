@@ -50,7 +50,7 @@ class Registry(Generic[T]):
         for entry in importlib.metadata.entry_points(group=self.group):
             cls = entry.load()
             self._check(cls, f"entry point {entry.name}")
-            found.setdefault(cls.name or entry.name, cls)
+            found.setdefault(getattr(cls, "name", "") or entry.name, cls)
         return found
 
     def find(self, spec: Spec, **binds: Any) -> type[T]:
@@ -74,7 +74,7 @@ class Registry(Generic[T]):
 
     def _named(self, module: ModuleType) -> dict[str, type[T]]:
         return {
-            value.name: value
+            vars(value)["name"]: value
             for value in vars(module).values()
             if isinstance(value, type)
             and issubclass(value, self.base)

@@ -11,7 +11,7 @@ import click
 import pytest
 
 from docs import generate_cli
-from stabbench.cli import main
+from stabbench.cli import main_group
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "stabbench"
@@ -20,7 +20,7 @@ MODULES = sorted(
     for path in PACKAGE.rglob("*.py")
     if path.name == "__init__.py" or not path.name.startswith("_")
 )
-CONTEXTS = list(generate_cli.commands(main, "stabbench"))
+CONTEXTS = list(generate_cli.commands(main_group, "stabbench"))
 HEAVY = {
     "flint",
     "jinja2",

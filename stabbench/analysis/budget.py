@@ -131,7 +131,7 @@ def _product(stack: Array, operand: Array, is_complex: bool) -> Rational:
 def _rational(rows: Array, is_complex: bool) -> Rational:
     parts = [rows.real, rows.imag] if np.iscomplexobj(rows) else [rows]
     entries = [[flint.fmpq(*x.as_integer_ratio()) for x in p.ravel().tolist()] for p in parts]
-    return _stacked(entries, *rows.shape, is_complex)
+    return _stacked(entries, rows.shape[0], rows.shape[1], is_complex)
 
 
 def _matrix(matrix: Array, is_complex: bool) -> Rational:

@@ -11,8 +11,8 @@ from stabbench.analysis.conditions import stored_generator
 from stabbench.analysis.metrics import errors
 from stabbench.analysis.operators import decoding_operators
 from stabbench.analysis.survivors import Auto
-from stabbench.arithmetic.precision import Precision, precision
 from stabbench.arithmetic.exact import rank
+from stabbench.arithmetic.precision import Precision, precision
 from stabbench.codes.base import Code, LinearCode, System
 from stabbench.codes.registry import code as build
 from stabbench.decoders.dense import Solve
@@ -89,7 +89,10 @@ def _named(code: Code) -> tuple[bool, str]:
     if ".py:" in code.name:
         return True, f"{code.full_spec} (a user's file)"
     again = build(code.full_spec, code.n, code.stragglers)
-    return again == code, f"{code.full_spec} builds {'the same' if again == code else 'another'} code"
+    return (
+        again == code,
+        f"{code.full_spec} builds {'the same' if again == code else 'another'} code",
+    )
 
 
 def _documented(code: Code) -> tuple[bool, str]:

@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 
 from stabbench.analysis.amplification import amplification, elimination_amplification
+from stabbench.analysis.duality import spectral_norm
 from stabbench.analysis.metrics import Statistic
 from stabbench.analysis.operators import (
     column_norm,
     decoding_operators,
     frobenius_norm,
-    spectral_norm,
 )
 from stabbench.analysis.survivors import policy
 from stabbench.arithmetic.coefficients import Coefficients
@@ -68,8 +68,8 @@ def conditions(generator: Coefficients, rows: Array) -> Conditions:
     array([1., 3.])
     """
     count = len(rows)
-    names = [field.name for field in dataclasses.fields(Conditions)][1:-1]
-    values = {name: np.full(count, np.inf) for name in names}
+    names = ("kappa_2", "kappa_F", "kappa_1", "amplification", "elimination")
+    values: dict[str, Array] = {name: np.full(count, np.inf) for name in names}
     decodable = np.zeros(count, dtype=bool)
     step = max(1, BATCH_ENTRIES // max(1, generator.shape[1] * rows.shape[1]))
     matrix = generator.rounded("float64")
@@ -91,7 +91,14 @@ def conditions(generator: Coefficients, rows: Array) -> Conditions:
         if rows.shape[1] == generator.shape[1]:
             own = elimination_amplification(inverse, received)
             values["elimination"][at] = np.maximum(own, values["amplification"][at])
-    return Conditions(decodable, **values)
+    return Conditions(
+        decodable,
+        kappa_2=values["kappa_2"],
+        kappa_F=values["kappa_F"],
+        kappa_1=values["kappa_1"],
+        amplification=values["amplification"],
+        elimination=values["elimination"],
+    )
 
 
 @functools.lru_cache(maxsize=16)

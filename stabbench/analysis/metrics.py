@@ -108,7 +108,9 @@ class Statistic:
             mean = float(table.mean())
         trial, pattern = np.unravel_index(np.argmax(table), table.shape)
         return cls(
-            *(float(q) for q in quantiles),
+            median=float(quantiles[0]),
+            q95=float(quantiles[1]),
+            q99=float(quantiles[2]),
             worst=float(table[trial, pattern]),
             mean=mean,
             worst_survivors=tuple(np.flatnonzero(patterns[pattern]).tolist()),

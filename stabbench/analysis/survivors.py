@@ -160,7 +160,7 @@ class Contiguous(Policy):
 
     def sets(self, n: int, count: int, seed: int) -> Array:
         """Every cyclic interval of stragglers."""
-        return _distinct(((np.arange(count) + start) % n for start in range(n)))
+        return _distinct((np.arange(count) + start) % n for start in range(n))
 
 
 @dataclasses.dataclass(frozen=True)

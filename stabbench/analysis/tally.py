@@ -14,7 +14,6 @@ PER_OCTAVE = 32
 OCTAVES = 1024
 SHIFT = 52 - 5
 SAMPLES = 2
-LOWEST = 64
 
 
 class Counts(NamedTuple):
@@ -22,114 +21,131 @@ class Counts(NamedTuple):
 
     Attributes
     ----------
-    number, total : float64 arrays, shape (bins,)
-        Weight of the patterns of each bin of kappa_F^2 and the weighted sum of their kappa_F, the
-        latter divided by 2^(exponent / 2).
-    hashes, samples : float64 and int64 arrays, shape (bins, 2)
-        The patterns of a bin with the lowest hashes: a random sample that no order changes.
-    high, high_rank : float64 and int64 arrays, shape (K,)
-        Heap of the highest bounds on kappa_2^2.
-    low, low_rank : float64 and int64 arrays
-        Heap of the lowest kappa_F^2, negated.
-    unsettled : int64 array, shape (ranges, 3)
-        First rank, end and length of the common prefix of patterns that float64 cannot settle.
-    used : int64 array, shape (1,)
-        How many of them are in use.
+    bins : float64 array, shape (bins, 4)
+        Weight of the patterns of each bin of kappa_F^2, their weighted sum of kappa_F, and the
+        lowest hashes of their ranks.
+    samples : int64 array, shape (bins, 2)
+        The ranks of the lowest hashes: a random sample that no order of counting changes.
+    extreme, extreme_rank : float64 and int64 arrays, shape (2, K)
+        Heaps of the highest bounds on kappa_2^2 and of the lowest kappa_F^2, negated.
+    unsettled : int64 array, shape (1 + ranges, 3)
+        First rank, end and length of the common prefix of patterns that float64 cannot settle;
+        how many there are stands before them.
     exponent : int
-        kappa_F^2 = value * 2^exponent.
+        kappa_F^2 = value * 2^exponent for all values above.
     tolerance : float
         Relative error of ||G_S^+||_F^2 up to which float64 settles a pattern.
     """
 
-    number: Array
-    total: Array
-    hashes: Array
+    bins: Array
     samples: Array
-    high: Array
-    high_rank: Array
-    low: Array
-    low_rank: Array
+    extreme: Array
+    extreme_rank: Array
     unsettled: Array
-    used: Array
     exponent: int
     tolerance: float
 
 
+class Found(NamedTuple):
+    """Where the sums of consecutive ranks stand in a buffer, and the limits that bounds use.
+
+    Attributes
+    ----------
+    rank, count, first : int
+        The first rank, how many there are, and where their weights begin.
+    length : int
+        Workers of a pattern.
+    total, error, left : int
+        ||G_S^+||_F^2 - 1, its error and ||G_S||_F^2, on the scale of `Counts`.
+    value, root, bound : int
+        To be written: kappa_F^2, kappa_F and the bound on kappa_2^2.
+    generator2, inverse2 : float
+        ||G||_2^2 and ||W||_2^2.
+    """
+
+    rank: int
+    count: int
+    first: int
+    length: int
+    total: int
+    error: int
+    left: int
+    value: int
+    root: int
+    bound: int
+    generator2: float
+    inverse2: float
+
+
 def new_counts(exponent: int, keep: int, ranges: int, tolerance: float) -> Counts:
-    """Empty statistics that keep the `keep` highest patterns."""
-    bins = OCTAVES * PER_OCTAVE
+    """Empty statistics that keep the `keep` highest and lowest patterns."""
+    bins = np.zeros((OCTAVES * PER_OCTAVE, 2 + SAMPLES))
+    bins[:, 2:] = np.inf
     return Counts(
-        np.zeros(bins),
-        np.zeros(bins),
-        np.full((bins, SAMPLES), np.inf),
-        np.full((bins, SAMPLES), -1, dtype=np.int64),
-        np.full(keep, -np.inf),
-        np.full(keep, -1, dtype=np.int64),
-        np.full(LOWEST, -np.inf),
-        np.full(LOWEST, -1, dtype=np.int64),
-        np.zeros((ranges, 3), dtype=np.int64),
-        np.zeros(1, dtype=np.int64),
+        bins,
+        np.full((len(bins), SAMPLES), -1, dtype=np.int64),
+        np.full((2, keep), -np.inf),
+        np.full((2, keep), -1, dtype=np.int64),
+        np.zeros((1 + ranges, 3), dtype=np.int64),
         exponent,
         tolerance,
     )
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
-def count_patterns(
-    counts: Counts,
-    origin: int,
-    span: tuple[int, int],
-    value: Array,
-    root: Array,
-    bound: Array,
-    weight: Array,
-) -> None:
-    """Add the patterns of the ranks origin + i, i = span[0] .. span[1] - 1.
-
-    Parameters
-    ----------
-    counts : Counts
-    origin : int
-    span : tuple of int
-    value, root, bound, weight : float64 arrays
-        kappa_F^2, its root and the bound on kappa_2^2, all on the scale of `counts`, and the
-        weight, of each i.
-    """
-    codes = value.view(np.int64)
+def count_patterns(counts: Counts, F: Array, weight: Array, found: Found) -> None:
+    """Count patterns whose errors are small, list the others."""
+    value, root, bound = found.value, found.root, found.bound
+    _values(F, found)
+    codes = F.view(np.int64)
     shift = (counts.exponent - 1023) * PER_OCTAVE
-    last = counts.number.shape[0] - 1
-    for i in range(span[0], span[1]):
-        index = min(max((codes[i] >> SHIFT) + shift, 0), last)
-        counts.number[index] += weight[i]
-        counts.total[index] += weight[i] * root[i]
-        draw = hashed(origin + i) / weight[i]
-        if draw < counts.hashes[index, 1]:
-            _sample(counts, index, draw, origin + i)
-        if bound[i] > counts.high[0]:
-            replace_top(counts.high, counts.high_rank, bound[i], origin + i)
-        if -value[i] > counts.low[0]:
-            replace_top(counts.low, counts.low_rank, -value[i], origin + i)
+    last = counts.bins.shape[0] - 1
+    for i in range(found.count):
+        rank = found.rank + i
+        if not F[found.error + i] <= counts.tolerance * (1 + F[found.total + i]):
+            list_unsettled(counts.unsettled, rank, rank + 1, found.length)
+            continue
+        index = min(max((codes[value + i] >> SHIFT) + shift, 0), last)
+        share = weight[found.first + i]
+        counts.bins[index, 0] += share
+        counts.bins[index, 1] += share * F[root + i]
+        draw = hashed(rank) / share
+        if draw < counts.bins[index, 3]:
+            _sample(counts.bins, counts.samples, index, draw, rank)
+        if F[bound + i] > counts.extreme[0, 0]:
+            replace_top(counts.extreme, counts.extreme_rank, 0, F[bound + i], rank)
+        if -F[value + i] > counts.extreme[1, 0]:
+            replace_top(counts.extreme, counts.extreme_rank, 1, -F[value + i], rank)
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
-def list_unsettled(counts: Counts, start: int, stop: int, length: int) -> None:
+def _values(F: Array, found: Found) -> None:
+    value, root, bound = np.uint64(found.value), np.uint64(found.root), np.uint64(found.bound)
+    total, left = np.uint64(found.total), np.uint64(found.left)
+    for i in range(np.uint64(found.count)):
+        F[value + i] = F[left + i] * (1 + F[total + i])
+        F[root + i] = np.sqrt(F[value + i])
+        F[bound + i] = min(F[left + i], found.generator2) * (found.inverse2 + F[total + i])
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy")
+def list_unsettled(ranges: Array, start: int, stop: int, length: int) -> None:
     """List a range of ranks and its common prefix, joined to the one before it if they touch."""
-    at = counts.used[0]
-    ranges = counts.unsettled
-    if at > 0 and ranges[at - 1, 1] == start and ranges[at - 1, 2] == length:
-        ranges[at - 1, 1] = stop
+    at = ranges[0, 0]
+    if at > 0 and ranges[at, 1] == start and ranges[at, 2] == length:
+        ranges[at, 1] = stop
     else:
+        at += 1
         ranges[at, 0], ranges[at, 1], ranges[at, 2] = start, stop, length
-        counts.used[0] += 1
+        ranges[0, 0] = at
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
-def _sample(counts: Counts, index: int, draw: float, rank: int) -> None:
-    hashes, samples = counts.hashes, counts.samples
-    slot = 0 if draw < hashes[index, 0] else 1
+def _sample(bins: Array, samples: Array, index: int, draw: float, rank: int) -> None:
+    slot = 0 if draw < bins[index, 2] else 1
     if slot == 0:
-        hashes[index, 1], samples[index, 1] = hashes[index, 0], samples[index, 0]
-    hashes[index, slot], samples[index, slot] = draw, rank
+        bins[index, 3], samples[index, 1] = bins[index, 2], samples[index, 0]
+    bins[index, 2 + slot], samples[index, slot] = draw, rank
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
@@ -143,15 +159,15 @@ def hashed(rank: int) -> float:
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
-def replace_top(values: Array, ranks: Array, value: float, rank: int) -> None:
+def replace_top(values: Array, ranks: Array, heap: int, value: float, rank: int) -> None:
     """Put a value in place of the smallest of a heap."""
-    size, at = values.shape[0], 0
+    size, at = values.shape[1], 0
     while 2 * at + 1 < size:
         child = 2 * at + 1
-        if child + 1 < size and values[child + 1] < values[child]:
+        if child + 1 < size and values[heap, child + 1] < values[heap, child]:
             child += 1
-        if values[child] >= value:
+        if values[heap, child] >= value:
             break
-        values[at], ranks[at] = values[child], ranks[child]
+        values[heap, at], ranks[heap, at] = values[heap, child], ranks[heap, child]
         at = child
-    values[at], ranks[at] = value, rank
+    values[heap, at], ranks[heap, at] = value, rank

@@ -77,7 +77,7 @@ def least_squares(matrices: Array, right: Array) -> Array:
     -------
     array, shape (P, k, m); NaN where a diagonal entry of R is exactly zero
     """
-    count, r, k = matrices.shape
+    count, _, k = matrices.shape
     solution = np.empty((count, k, right.shape[2]), dtype=matrices.dtype)
     one = np.ones(1, dtype=matrices.real.dtype)
     with np.errstate(all="ignore"):
@@ -151,7 +151,8 @@ def _gesv(matrices: Array, right: Array) -> Array:
 def _inverse_product(matrices: Array, right: Array) -> Array:
     identity = np.eye(matrices.shape[-1], dtype=matrices.dtype)
     inverse = _gesv(matrices, np.broadcast_to(identity, matrices.shape))
-    return np.matmul(checked(inverse, matrices.dtype), right)
+    product: Array = np.matmul(checked(inverse, matrices.dtype), right)
+    return product
 
 
 @numba.njit(cache=True, nogil=True)
@@ -229,30 +230,34 @@ def _back_substitute(a, b, x):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True, nogil=True)
+def _eliminate(a, order):  # type: ignore[no-untyped-def]
+    """LU with partial pivoting in place; `order` receives the original place of every row."""
+    k = len(a)
+    for i in range(k):
+        order[i] = i
+    for j in range(k):
+        best = j + np.argmax(np.abs(a[j:, j]))
+        if best != j:
+            order[j], order[best] = order[best], order[j]
+            for c in range(k):
+                a[j, c], a[best, c] = a[best, c], a[j, c]
+        if a[j, j] == 0:
+            continue
+        for i in range(j + 1, k):
+            a[i, j] /= a[j, j]
+            for c in range(j + 1, k):
+                a[i, c] -= a[i, j] * a[j, c]
+
+
+@numba.njit(cache=True, nogil=True)
 def _lu_row_sums(matrices, sums):  # type: ignore[no-untyped-def]
-    """Partial pivoting on a copy of each slice, then |L| (|U| 1) in the original row order."""
+    """Sums over the rows of |L| |U| of every slice, in the original row order."""
     count, k, _ = matrices.shape
     order = np.empty(k, dtype=np.int64)
     upper = np.empty(k, dtype=np.float64)
     for p in range(count):
         a = matrices[p].copy()
-        for i in range(k):
-            order[i] = i
-        for j in range(k):
-            best = j
-            for i in range(j + 1, k):
-                if abs(a[i, j]) > abs(a[best, j]):
-                    best = i
-            if best != j:
-                order[j], order[best] = order[best], order[j]
-                for c in range(k):
-                    a[j, c], a[best, c] = a[best, c], a[j, c]
-            if a[j, j] == 0:
-                continue
-            for i in range(j + 1, k):
-                a[i, j] /= a[j, j]
-                for c in range(j + 1, k):
-                    a[i, c] -= a[i, j] * a[j, c]
+        _eliminate(a, order)
         for j in range(k):
             upper[j] = 0.0
             for c in range(j, k):

@@ -8,7 +8,7 @@ from typing import Any
 
 import numba
 import numpy as np
-from llvmlite import ir
+from llvmlite import ir  # type: ignore[import-untyped]
 from numba.core import cgutils
 from numba.extending import intrinsic
 
@@ -18,6 +18,7 @@ Run = tuple[int, int]
 
 _TILE = 64
 _STRIP = 8
+_BATCH = 256
 
 
 @numba.njit(cache=True)
@@ -100,8 +101,7 @@ _strip = intrinsic(_subtract_strip)
 def _gather(
     out: Array,
     replies: Array,
-    into: int,
-    sample: int,
+    places: Run,
     starts: Array,
     run: Run,
     at: int,
@@ -109,6 +109,7 @@ def _gather(
     bits: int,
 ) -> None:
     """out[into] = replies[sample] - the sum of out[starts[m] + at] for m of the run, per column."""
+    into, sample = places
     c = 0
     if bits == 0:
         while c + _STRIP <= columns:
@@ -224,7 +225,7 @@ def forward(
                 into = (miss[j] * length + p) * columns + first
                 sample = (origin[j] + p) * columns + first
                 at = p * columns + first
-                _gather(resolved, received, into, sample, starts, (begin, end), at, some, bits)
+                _gather(resolved, received, (into, sample), starts, (begin, end), at, some, bits)
 
 
 @numba.njit(cache=True)
@@ -252,42 +253,64 @@ def scheduled(
     length, columns = out.shape[1], out.shape[2]
     longest = replies.shape[1]
     miss = np.flatnonzero(known < 0)
-    e = miss.shape[0]
+    e, k = miss.shape[0], table.shape[1]
     when = np.full(e * length, -1, np.int32)
     for rank in range(unknown.shape[0]):
         when[unknown[rank]] = rank
     lists, bounds = _term_lists(table[rows], known, miss, length, columns)
-    starts, marks = lists[0], lists[1]
-    reach = table.max()
+    safe = (table.max(), length)
+    starts = np.empty(_BATCH * k, np.int64)
+    ends, into, sample = np.empty((3, _BATCH), np.int64)
     resolved, received = out.reshape(-1), replies.reshape(-1)
-    for first in range(0, columns, _TILE):
-        some = min(columns - first, _TILE)
-        for rank in range(unknown.shape[0]):
-            j, p = divmod(unknown[rank], length)
-            i = row[rank]
-            which = 2 * (i * e + j) + (0 if 2 * p < length else 1)
-            if p < reach or p >= length - reach:
-                _keep_inside(lists, bounds, which, p, length)
-                which = 2 * e * e
-            run = (bounds[which, 0], bounds[which, 2])
-            last = -1
-            for m in range(bounds[which, 1], run[1]):
-                later = when[marks[m] + p]
-                if later < last:
-                    _sort_by_rank(lists, bounds[which, 1], run[1], when, p)
-                    break
-                last = later
-            into = (miss[j] * length + p) * columns + first
-            sample = (rows[i] * longest + table[rows[i], miss[j]] + p) * columns + first
-            at = p * columns + first
-            _gather(resolved, received, into, sample, starts, run, at, some, bits)
+    for begin in range(0, unknown.shape[0], _BATCH):
+        some = min(unknown.shape[0] - begin, _BATCH)
+        for m in range(some):
+            j, p = divmod(np.uint32(unknown[begin + m]), np.uint32(length))
+            i = row[begin + m]
+            ends[m] = _arrange(
+                lists, bounds, 2 * (i * e + j), when, p, safe, columns, starts, m * k
+            )
+            into[m] = (miss[j] * length + p) * columns
+            sample[m] = (rows[i] * longest + table[rows[i], miss[j]] + p) * columns
+        for at in range(0, columns, _TILE):
+            wide = min(columns - at, _TILE)
+            for m in range(some):
+                run = (m * k, ends[m])
+                places = (into[m] + at, sample[m] + at)
+                _gather(resolved, received, places, starts, run, at, wide, bits)
+
+
+@numba.njit(cache=True)
+def _arrange(
+    lists: Array,
+    bounds: Array,
+    which: int,
+    when: Array,
+    p: int,
+    safe: Grid,
+    columns: int,
+    starts: Array,
+    end: int,
+) -> int:
+    """Append to `starts` what is subtracted at position p, in order; returns its end."""
+    reach, length = safe
+    which += 0 if 2 * p < length else 1
+    if p < reach or p >= length - reach:
+        _keep_inside(lists, bounds, which, p, length)
+        which = bounds.shape[0] - 1
+    last = bounds[which, 2]
+    _sort_by_rank(lists, bounds[which, 1], last, when, p)
+    for m in range(bounds[which, 0], last):
+        starts[end] = lists[0, m] + p * columns
+        end += 1
+    return end
 
 
 @numba.njit(cache=True)
 def _term_lists(
     shifts: Array, known: Array, miss: Array, length: int, columns: int
 ) -> tuple[Array, Array]:
-    """What to subtract per row, missing block read there and half of it (heads, tails), and a spare.
+    """What to subtract per row, missing block read there and half of it; one list more is spare.
 
     The order of the terms rarely differs between samples of the same list, so it is kept sorted.
 

@@ -16,8 +16,8 @@ def compare_command(old: str, new: str, tolerance: float, every: bool) -> None:
     from stabbench.sweeps.compare import compare
     from stabbench.sweeps.store import Store
 
-    stores = [Store.existing(directory).records.values() for directory in (old, new)]
-    pairs = compare(*stores, tolerance=tolerance)
+    before, after = (Store.existing(directory).records.values() for directory in (old, new))
+    pairs = compare(before, after, tolerance)
     for pair in pairs:
         if pair.change == "same" and not every:
             continue

@@ -1,5 +1,7 @@
 """The verb ``doctor``."""
 
+from typing import Any
+
 import click
 
 
@@ -13,14 +15,16 @@ def doctor_command() -> int:
     from stabbench.sweeps.environment import environment
 
     for key, value in environment().items():
-        if isinstance(value, dict):
-            value = ", ".join(f"{name} {version}" for name, version in value.items())
-        elif isinstance(value, list):
-            value = "; ".join(value)
-        click.echo(f"{key:13} {value}")
+        click.echo(f"{key:13} {_text(value)}")
     click.echo("")
     failed = 0
     for finding in examine():
         failed += not finding.passed
         click.echo(f"{'ok  ' if finding.passed else 'FAIL'}  {finding.name}: {finding.detail}")
     return 1 if failed else 0
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {version}" for name, version in value.items())
+    return "; ".join(value) if isinstance(value, list) else str(value)

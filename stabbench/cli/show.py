@@ -12,7 +12,7 @@ from stabbench.errors import InputError
 @directory_argument
 @click.argument("id")
 @click.option("--rerun", is_flag=True, help="Compute the case again and show both.")
-def show_command(directory: str, id: str, rerun: bool) -> None:  # noqa: A002
+def show_command(directory: str, id: str, rerun: bool) -> None:
     """Show one record in full, as JSON; ID may be the beginning of an id."""
     from stabbench.sweeps.runner import compute
     from stabbench.sweeps.store import Store

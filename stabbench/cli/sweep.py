@@ -2,7 +2,7 @@
 
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -92,7 +92,7 @@ def _words(case: Any) -> str:
     return " ".join(f"{key}={case[key]}" for key in keys if case.get(key) is not None)
 
 
-def _counts(statuses: list[str]) -> str:
+def _counts(statuses: Sequence[str]) -> str:
     kinds = sorted(set(statuses), key=lambda status: (status != "ok", status))
     return f"{len(statuses)} cases: " + ", ".join(f"{statuses.count(k)} {k}" for k in kinds)
 
@@ -122,7 +122,12 @@ def _progress(total: int, directory: Path) -> Iterator[Any]:
 
     from stabbench.sweeps.store import Store
 
-    columns = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("{task.fields[at]}"))
+    columns = (
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TextColumn("{task.fields[at]}"),
+    )
     with Progress(*columns, console=Console(stderr=True), transient=False) as bar:
         task = bar.add_task("", total=total, completed=len(Store(directory).records), at="")
         yield lambda record: bar.update(task, advance=1, at=_short(record))

@@ -99,7 +99,7 @@ class Code(ABC):
                 f"{self.n - self.stragglers} replies; the code needs {self.threshold}"
             )
 
-    def validate(self) -> None:
+    def validate(self) -> None:  # noqa: B027  (most families have nothing to add)
         """Raise InputError if the family's own parameters contradict each other."""
 
     @property

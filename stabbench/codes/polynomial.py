@@ -10,7 +10,6 @@ from stabbench.codes import nodes as points
 from stabbench.codes.base import LinearCode
 from stabbench.codes.nodes import Nodes
 
-
 T0 = Literal["1", "1/sqrt2", "1/2"]
 
 

@@ -154,19 +154,22 @@ class ExactWeights(DenseDecoder):
 
     def prepare(self, rows: Array, matrices: Array) -> Plan:
         """Exact inverses (left inverses with spare replies), rounded to decoding precision."""
-        wide = np.dtype(np.complex128 if np.iscomplexobj(matrices) else np.float64)
-        weights = np.stack([_left_inverse(matrix.astype(wide)) for matrix in matrices])
+        weights = np.stack([_left_inverse(matrix) for matrix in matrices])
         return DensePlan(rows, weights.astype(matrices.dtype), _weigh)
 
 
 def _weigh(weights: Array, right: Array) -> Array:
     with np.errstate(all="ignore"):
-        return np.matmul(weights, right)
+        product: Array = np.matmul(weights, right)
+    return product
 
 
 def _left_inverse(matrix: Array) -> Array:
     try:
-        return exact.inverse(matrix)
+        if np.finfo(matrix.dtype).nmant <= np.finfo(np.float64).nmant:
+            return exact.inverse(matrix)
+        hi, lo = exact.least_squares(matrix, np.eye(len(matrix), dtype=matrix.dtype))
+        return hi.astype(matrix.dtype) + lo
     except ZeroDivisionError:
         return np.full(matrix.shape[::-1], np.nan, dtype=matrix.dtype)
 

@@ -67,7 +67,7 @@ class Record:
     measures : dict
         By name: `Statistic` over patterns and trials, numbers, lists or texts.
     label : str
-        What the worst case is the worst of: ``exhaustive``, ``symmetric``, ``search (lower bound)``.
+        Over what the worst is: ``exhaustive``, ``symmetric`` or ``search (lower bound)``.
     environment : str
         Key of the environment in which it was computed.
     """

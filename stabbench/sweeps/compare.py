@@ -42,9 +42,7 @@ def worst_digits(record: Record) -> float:
     return -math.inf
 
 
-def compare(
-    old: Iterable[Record], new: Iterable[Record], tolerance: float = 0.5
-) -> list[Pair]:
+def compare(old: Iterable[Record], new: Iterable[Record], tolerance: float = 0.5) -> list[Pair]:
     """Pair records by case id; skipped records do not count.
 
     Parameters
@@ -67,9 +65,7 @@ def compare(
         assert either is not None
         one = None if a is None else worst_digits(a)
         two = None if b is None else worst_digits(b)
-        pairs.append(
-            Pair(case_id, either.case.parameters, one, two, _change(one, two, tolerance))
-        )
+        pairs.append(Pair(case_id, either.case.parameters, one, two, _change(one, two, tolerance)))
     order = {"worse": 0, "missing": 1, "better": 2, "new": 3, "same": 4}
     return sorted(pairs, key=lambda pair: (order[pair.change], _gain(pair), pair.id))
 

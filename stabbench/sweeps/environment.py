@@ -6,6 +6,7 @@ import importlib.metadata
 import json
 import os
 import platform
+from pathlib import Path
 from typing import Any
 
 PACKAGES = ("stabbench", "numpy", "scipy", "mpmath", "python-flint", "numba", "ml_dtypes")
@@ -48,7 +49,7 @@ def _version(name: str) -> str:
 
 def _processor() -> str:
     try:
-        with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as file:
+        with Path("/proc/cpuinfo").open(encoding="utf-8", errors="replace") as file:
             for line in file:
                 if line.startswith("model name"):
                     return line.partition(":")[2].strip()

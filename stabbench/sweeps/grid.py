@@ -140,8 +140,8 @@ def plan(grids: Iterable[Grid]) -> Plan:
                 )
             try:
                 case = request.case()
-            except InputError as error:
-                refused.setdefault(request.code, []).append((request, error))
+            except InputError as refusal:
+                refused.setdefault(request.code, []).append((request, refusal))
                 continue
             accepted.add(request.code)
             cases[case.id] = case

@@ -2,10 +2,10 @@
 
 import contextlib
 import dataclasses
-import os
 import signal
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
+from pathlib import Path
 from typing import Any
 
 from stabbench.errors import InputError
@@ -95,11 +95,11 @@ def compute(case: Case, timeout: float = 0.0) -> Record:
         return Record(case, "failed", str(error))
     except Exception as error:  # noqa: BLE001  (a failed case must not end the sweep)
         where = traceback.extract_tb(error.__traceback__)[-1]
-        place = f"{os.path.basename(where.filename)}:{where.lineno}"
+        place = f"{Path(where.filename).name}:{where.lineno}"
         return Record(case, "failed", f"{type(error).__name__}: {error} ({place})")
 
 
-def _results(cases: list[Case], options: Options) -> Iterator[Record]:
+def _results(cases: list[Case], options: Options) -> Generator[Record]:
     if options.jobs == 1 or len(cases) == 1:
         yield from (compute(case, options.timeout) for case in cases)
         return

@@ -1,0 +1,1 @@
+"""Gradient codes: workers combine the partial gradients that they hold, the master their sum."""

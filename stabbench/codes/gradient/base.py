@@ -1,0 +1,255 @@
+"""What a gradient code is: who holds which partition, the coefficients, and how groups decode.
+
+Each scheme writes placement, coefficients and parts; decoders and analyses need no more.
+"""
+
+import dataclasses
+import functools
+from abc import abstractmethod
+from typing import Any, ClassVar
+
+import numpy as np
+
+from stabbench.arithmetic.coefficients import Coefficients
+from stabbench.arithmetic.precision import Precision
+from stabbench.arithmetic.sparse import combine_held
+from stabbench.codes.base import Code, System
+from stabbench.codes.operators import Operator
+from stabbench.errors import InputError
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Part:
+    """A set of replies that decodes by itself: D M_F = Q gives its decoding weights.
+
+    Replies of the part are M x for some combinations x of the partial gradients, and Q x is the
+    share of the sum that this part contributes.
+
+    Attributes
+    ----------
+    rows : int array, shape (c,)
+        The replies of the part.
+    matrix : Coefficients, c x rho
+        The decoding matrix M, of rank rho.
+    target : Coefficients, m x rho
+        Q.
+    lost : Coefficients or None, c x s
+        Where a scheme solves a system on the stragglers' rows of this matrix instead, it is what
+        condition numbers are told of.
+    """
+
+    rows: Array
+    matrix: Coefficients
+    target: Coefficients
+    lost: Coefficients | None = None
+
+    def at(self, rows: Array) -> "Part":
+        """The same part with other names of its replies."""
+        return dataclasses.replace(self, rows=np.asarray(rows))
+
+
+@dataclasses.dataclass(frozen=True)
+class Held(Operator):
+    """Replies as combinations of the partitions that their workers hold.
+
+    Parameters
+    ----------
+    coefficients : Coefficients, rows x (K m)
+        C^T; column i m + u belongs to entry u of a piece of partition i.
+    placement : bool array, shape (rows, K)
+        Which partitions enter which reply.
+    reduction : int
+        m, the entries of a piece.
+    """
+
+    coefficients: Coefficients
+    placement: Array
+    reduction: int
+
+    @property
+    def rows(self) -> int:  # type: ignore[override]
+        """Number of replies."""
+        return self.coefficients.shape[0]
+
+    @property
+    def unknowns(self) -> int:  # type: ignore[override]
+        """K m, the columns of the coefficients."""
+        return self.coefficients.shape[1]
+
+    @property
+    def partitions(self) -> int:
+        """K, the number of partial gradients."""
+        return self.unknowns // self.reduction
+
+    def apply(self, blocks: Array, precision: Precision) -> Array:
+        """The replies, shape (rows, L), of partial gradients cut to (K, L, m)."""
+        matrix = self.coefficients.rounded(precision)
+        dtype = precision.work_dtype(np.iscomplexobj(matrix) or np.iscomplexobj(blocks))
+        cut = matrix.reshape(self.rows, self.partitions, self.reduction)
+        sums = combine_held(cut, self.compressed, blocks, dtype)
+        plain = precision.storage.holds(precision.work)
+        return sums if plain else precision.store(sums)
+
+    @functools.cached_property
+    def compressed(self) -> tuple[Array, Array]:
+        """The placement as compressed rows: starts and partitions."""
+        start = np.concatenate([[0], np.cumsum(self.placement.sum(axis=1))])
+        return start, np.nonzero(self.placement)[1]
+
+    def overhead(self, length: int) -> Array:
+        """m per partition held, so that a worker's share of the data is its load over K."""
+        return self.placement.sum(axis=1) * float(self.reduction)
+
+
+@dataclasses.dataclass(frozen=True)
+class GradientCode(Code):
+    """A code for the sum of K partial gradients; worker j sends l/m numbers of its own.
+
+    y_j[v] = sum over i, u of C[(i, u), j] g_i[v m + u], and the weights D_F of survivors F give
+    sum[v m + w] = sum over j in F of y_j[v] D_F[j, w].
+    """
+
+    problems: ClassVar[tuple[str, ...]] = ("gradient",)
+    approximate: ClassVar[bool] = False
+    """Whether the sum is only approximated, whatever the arithmetic."""
+    closed: ClassVar[str] = ""
+    """The closed form of the weights, in words; empty where there is none."""
+
+    @property
+    def partitions(self) -> int:
+        """K, the number of data partitions; n unless a scheme says otherwise."""
+        return self.n
+
+    @property
+    def reduction(self) -> int:
+        """m, the factor by which a reply is shorter than a gradient."""
+        return 1
+
+    @property
+    def load(self) -> int:
+        """d, the most partitions that one worker holds."""
+        return int(self.holdings.sum(axis=1).max())
+
+    @property
+    def messages(self) -> int:
+        """Messages that one worker sends, in order."""
+        return 1
+
+    @property
+    def owner(self) -> Array:
+        """The worker of each reply, shape (rows,); the messages of a worker follow each other."""
+        return np.repeat(np.arange(self.n), self.messages)
+
+    @property
+    def holdings(self) -> Array:
+        """Which partitions each worker holds, bool, shape (n, K)."""
+        held: Array = self.placement.reshape(self.n, self.messages, -1).any(axis=1)
+        return held
+
+    @property
+    def threshold(self) -> int | None:
+        """Any n - s workers suffice."""
+        return self.n - self.stragglers
+
+    @property
+    def is_complex(self) -> bool:
+        """Whether the coefficients are complex numbers."""
+        return False
+
+    @property
+    @abstractmethod
+    def placement(self) -> Array:
+        """Which partitions enter each reply, bool, shape (rows, K)."""
+
+    @abstractmethod
+    def coefficients(self, bits: int) -> Any:
+        """C^T, entries exact or as balls of `bits` bits, shape (rows, K m)."""
+
+    @functools.cached_property
+    def parts(self) -> tuple[Part, ...]:
+        """The sets of replies that decode by themselves; none for approximate codes."""
+        return ()
+
+    @functools.cached_property
+    def generator(self) -> Coefficients:
+        """C^T as exact or arbitrarily precise coefficients."""
+        shape = self.placement.shape[0], self.partitions * self.reduction
+        return Coefficients(self.coefficients, shape, complex=self.is_complex)
+
+    def closed_form(self, arrived: Array, dtype: np.dtype[Any]) -> Array:
+        """The scheme's own weights, shape (P, m, rows), computed in `dtype`.
+
+        Parameters
+        ----------
+        arrived : bool array, shape (P, rows)
+        dtype : dtype
+            Real; the weights of complex codes are of its complex type.
+        """
+        raise TypeError(f"{self.name} has no closed form")
+
+    def arrived(self, patterns: Array) -> Array:
+        """Which replies arrive, bool, shape (P, rows).
+
+        Parameters
+        ----------
+        patterns : int array, shape (P, n)
+            Messages of each worker that arrived; in a table of 0 and 1, 1 stands for all of them.
+        """
+        counts = patterns * self.messages if patterns.max(initial=0) <= 1 else patterns
+        number = np.tile(np.arange(self.messages), self.n)
+        arrived: Array = counts[:, self.owner] > number
+        return arrived
+
+    def system(self, problem: str = "gradient") -> System:
+        """The reply map, which is also what a worker does to the partitions that it holds."""
+        operator = Held(self.generator, self.placement, self.reduction)
+        return System((operator,), operator, self.owner)
+
+
+def cyclic_placement(n: int, load: int) -> Array:
+    """Worker j holds partitions j .. j + load - 1 modulo n.
+
+    Examples
+    --------
+    >>> cyclic_placement(3, 2).astype(int).tolist()
+    [[1, 1, 0], [0, 1, 1], [1, 0, 1]]
+    """
+    held = np.zeros((n, n), dtype=bool)
+    np.put_along_axis(held, (np.arange(n)[:, None] + np.arange(load)) % n, True, axis=1)
+    return held
+
+
+def settle_load(code: Code, d: int | None, m: int | None) -> tuple[int, int]:
+    """Load d and reduction m after defaults: m = 1, d = s + m, or m = d - s where only d is given.
+
+    Raises
+    ------
+    InputError
+        Unless 1 <= m <= d - s and d <= n.
+    """
+    s = code.stragglers
+    if m is None:
+        m = 1 if d is None else d - s
+    d = s + m if d is None else d
+    if m < 1 or d < s + m:
+        raise InputError(f"{code.name}: d={d}, m={m}, stragglers={s}; allowed is 1 <= m <= d - s")
+    if d > code.n:
+        raise InputError(f"{code.name}: d={d}; allowed is d <= n={code.n}")
+    return d, m
+
+
+def load_field() -> Any:
+    """The field of the parameter d."""
+    return dataclasses.field(default=None, metadata={"help": "partitions per worker (s + m)"})
+
+
+def reduction_field() -> Any:
+    """The field of the parameter m."""
+    return dataclasses.field(default=None, metadata={"help": "reduction of a reply's length"})
+
+
+def constant(rows: Any) -> Coefficients:
+    """A small rational matrix as coefficients."""
+    return Coefficients(lambda bits: rows, (len(rows), len(rows[0])))

@@ -1,0 +1,183 @@
+"""Records of kind ``stability`` as tables and plots read them: short names, digits, stragglers."""
+
+import dataclasses
+import functools
+import math
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from stabbench.arithmetic.precision import precision
+from stabbench.codes.registry import code as build_code
+from stabbench.decoders.registry import decoder as build_decoder
+from stabbench.grammar import parse
+from stabbench.sweeps.case import Record
+
+AXES = ("code", "n", "stragglers", "precision", "decoder")
+SETTINGS = ("problem", "data", "vectors", "patterns", "spare", "trials", "seed", "reference")
+
+
+@dataclasses.dataclass(frozen=True)
+class Entry:
+    """A record with the names and numbers that tables and plots show.
+
+    Attributes
+    ----------
+    record : Record
+    setting : str
+        The parameters, other than those of `AXES`, in which the records of a report differ.
+    """
+
+    record: Record
+    setting: str = ""
+
+    @property
+    def code(self) -> str:
+        """The name of the code without defaults."""
+        return code_name(self.record.case["code"], self.n, self.stragglers)[0]
+
+    @property
+    def family(self) -> str:
+        """The family of the code, ``user`` for a code of a user's file that states none."""
+        return code_name(self.record.case["code"], self.n, self.stragglers)[1]
+
+    @property
+    def decoder(self) -> str:
+        """The name of the decoder without defaults."""
+        return decoder_name(self.record.case["decoder"])
+
+    @property
+    def n(self) -> int:
+        """Number of workers."""
+        return int(self.record.case["n"])
+
+    @property
+    def stragglers(self) -> int:
+        """Number of stragglers s."""
+        return int(self.record.case["stragglers"])
+
+    @property
+    def precision(self) -> str:
+        """Name of the precision."""
+        return str(self.record.case["precision"])
+
+    @property
+    def unit(self) -> float:
+        """Unit round-off u of the precision."""
+        return precision(self.precision).unit
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """What one line of a plot stands for: code and decoder in full."""
+        return self.record.case["code"], self.record.case["decoder"]
+
+    def value(self, measure: str, field: str = "worst") -> float | None:
+        """A number of a measure, None where the record has none."""
+        found = self.record.measures.get(measure)
+        found = found.get(field) if isinstance(found, dict) else getattr(found, field, found)
+        return float(found) if isinstance(found, int | float) else None
+
+    def digits(self, field: str = "worst") -> float | None:
+        """Correct decimal digits of the median or worst error, -inf on overflow."""
+        return as_digits(self.value("relative_error", field))
+
+    @property
+    def worst_stragglers(self) -> str | None:
+        """The stragglers of the worst error, for example ``0,3-5``; None without an error."""
+        found = self.record.measures.get("relative_error")
+        if found is None:
+            return None
+        return compact(sorted(set(range(self.n)) - set(found.worst_survivors)))
+
+
+def entries(records: Sequence[Record]) -> list[Entry]:
+    """The records with the setting that tells them apart.
+
+    Parameters
+    ----------
+    records : sequence of Record
+        All of kind ``stability``.
+    """
+    keys = varying(records)
+    return [
+        Entry(r, ", ".join(f"{key}={_short(r.case.get(key))}" for key in keys)) for r in records
+    ]
+
+
+def varying(records: Sequence[Record]) -> list[str]:
+    """The parameters of `SETTINGS` that have more than one value."""
+    return [key for key in SETTINGS if len({r.case.get(key) for r in records}) > 1]
+
+
+def by_setting(found: Iterable[Entry]) -> dict[str, list[Entry]]:
+    """Entries grouped by setting, so that a plot compares what is comparable."""
+    groups: dict[str, list[Entry]] = {}
+    for entry in found:
+        groups.setdefault(entry.setting, []).append(entry)
+    return groups
+
+
+def as_digits(error: float | None) -> float | None:
+    """-log10 of an error; inf for no error at all, -inf for an infinite one.
+
+    Examples
+    --------
+    >>> as_digits(1e-5), as_digits(float("inf"))
+    (5.0, -inf)
+    """
+    if error is None or math.isnan(error):
+        return None
+    return math.inf if error == 0 else -math.log10(error)
+
+
+def compact(numbers: Sequence[int]) -> str:
+    """Sorted integers in short; runs of three and more as a range.
+
+    Examples
+    --------
+    >>> compact([0, 1]), compact([0, 3, 4, 5]), compact([])
+    ('0,1', '0,3-5', 'none')
+    """
+    parts: list[str] = []
+    start = 0
+    for i in range(1, len(numbers) + 1):
+        if i < len(numbers) and numbers[i] == numbers[i - 1] + 1:
+            continue
+        run = numbers[start:i]
+        parts += [f"{run[0]}-{run[-1]}"] if len(run) > 2 else [str(number) for number in run]
+        start = i
+    return ",".join(parts) or "none"
+
+
+@functools.lru_cache(maxsize=4096)
+def code_name(text: str, n: int, stragglers: int) -> tuple[str, str]:
+    """The name without defaults and the family; the full name where the code cannot be built.
+
+    A report outlives the user's file that a code came from, and shows refused combinations too.
+    """
+    try:
+        built = build_code(text, n, stragglers)
+    except Exception:  # noqa: BLE001  (a user's file may be gone or have changed since the sweep)
+        return _file_name(text), "user" if ".py:" in text else parse(text).name
+    default = "user" if ".py:" in text else built.name
+    return _file_name(built.spec), built.family or default
+
+
+@functools.lru_cache(maxsize=256)
+def decoder_name(text: str) -> str:
+    """The name without defaults; the full name where the decoder cannot be built."""
+    try:
+        return _file_name(build_decoder(text).spec)
+    except Exception:  # noqa: BLE001  (as above)
+        return _file_name(text)
+
+
+def _file_name(text: str) -> str:
+    """A name of a user's file without its directory."""
+    path, mark, rest = text.partition(".py:")
+    return Path(path).name + mark + rest if mark else text
+
+
+def _short(value: Any) -> str:
+    text = str(value)
+    return Path(text).name if text.startswith(("/", "./", "../", "~")) else text

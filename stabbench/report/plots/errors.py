@@ -1,0 +1,149 @@
+"""Error against n: median and worst error of every code, with the bound u a(F)."""
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from stabbench.report import style
+from stabbench.report.entries import Entry, by_setting, entries
+from stabbench.report.plots.base import Plot, groups, labels, slug
+from stabbench.report.table import Column, Table, table
+from stabbench.sweeps.case import Record
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+NAME = "error-against-n"
+CAPTION = (
+    "Filled markers and lines: median over survivor sets. Open markers: worst survivor set. "
+    "Dashed: the bound u a(F) at its worst. Arrow heads at the top edge: overflow, or beyond the "
+    "axis."
+)
+COLUMNS = (
+    Column("precision", "precision"),
+    Column("stragglers", "s", "integer"),
+    Column("panel", "panel", "integer"),
+    Column("families", "families"),
+    Column("line", "line", "integer"),
+    Column("code", "code"),
+    Column("n", "n", "integer"),
+    Column("median", "median error", "number"),
+    Column("worst", "worst error", "number"),
+    Column("bound", "u a(F)", "number"),
+    Column("status", "status"),
+)
+ROWS = 5
+
+
+def error_against_n(records: Sequence[Record]) -> Iterator[Plot]:
+    """A figure per setting and precision; panels per group of codes and number of stragglers."""
+    for setting, found in by_setting(entries(records)).items():
+        measured = [e for e in found if e.value("relative_error") is not None]
+        for precision in dict.fromkeys(e.precision for e in measured):
+            here = [e for e in measured if e.precision == precision]
+            parts = groups(here)
+            for page in range(0, len(parts), ROWS):
+                number = str(page // ROWS + 1) if len(parts) > ROWS else ""
+                rows = list(_rows(here, parts[page : page + ROWS], labels(measured)))
+                title = f"Relative error against n, {precision}"
+                title += f" ({setting})" if setting else ""
+                name = slug(NAME, precision, setting, number)
+                data = table(name, title, COLUMNS, rows)
+                yield Plot(name, title, CAPTION, data, draw)
+
+
+def _rows(
+    found: Sequence[Entry],
+    parts: Sequence[tuple[str, list[tuple[str, str]]]],
+    names: dict[tuple[str, str], str],
+) -> Iterator[dict[str, Any]]:
+    for panel, (families, keys) in enumerate(parts):
+        for line, key in enumerate(keys):
+            mine = [e for e in found if e.key == key]
+            for e in sorted(mine, key=lambda e: (e.stragglers, e.n)):
+                yield {
+                    "precision": e.precision,
+                    "stragglers": e.stragglers,
+                    "panel": panel,
+                    "families": families,
+                    "line": line,
+                    "code": names[key],
+                    "n": e.n,
+                    "median": e.value("relative_error", "median"),
+                    "worst": e.value("relative_error"),
+                    "bound": e.value("predicted_error"),
+                    "status": e.record.status,
+                }
+
+
+def draw(data: Table) -> "Figure":
+    """Draw the table: a row of panels per group, a column per number of stragglers."""
+    from matplotlib.figure import Figure
+
+    rows = data.records()
+    parts = list(dict.fromkeys((row["panel"], row["families"]) for row in rows))
+    columns = sorted({row["stragglers"] for row in rows})
+    size = (3.0 * len(columns) + 2.6, 2.5 * len(parts) + 0.6)
+    figure = Figure(figsize=size, layout="constrained")
+    figure.suptitle(data.title)
+    grid = figure.subplots(len(parts), len(columns), squeeze=False, sharey="row", sharex=True)
+    for panels, (panel, families) in zip(grid, parts, strict=True):
+        shown = [row for row in rows if row["panel"] == panel]
+        ends = style.limits([row[key] for row in shown for key in ("median", "worst", "bound")])
+        for axes, s in zip(panels, columns, strict=True):
+            _panel(axes, [row for row in shown if row["stragglers"] == s], ends)
+            axes.set_title(f"{families}, s = {s}")
+        panels[0].set_ylabel("relative error")
+        _legend(panels[-1], shown)
+    for axes in grid[-1]:
+        axes.set_xlabel("workers n")
+    return figure
+
+
+def _panel(axes: "Axes", rows: Sequence[dict[str, Any]], ends: tuple[float, float]) -> None:
+    axes.set_yscale("log")
+    axes.set_ylim(*ends)
+    counts = sorted({row["n"] for row in rows})
+    axes.set_xticks(counts)
+    total = max((row["line"] for row in rows), default=0) + 1
+    for line in sorted({row["line"] for row in rows}):
+        mine = [row for row in rows if row["line"] == line]
+        shift = (line - (total - 1) / 2) * 0.08 * style.steps(counts)
+        _line(axes, mine, shift, ends)
+
+
+def _line(
+    axes: "Axes", rows: Sequence[dict[str, Any]], shift: float, ends: tuple[float, float]
+) -> None:
+    paint, shape = style.color(rows[0]["line"]), style.marker(rows[0]["line"])
+    x = [row["n"] + shift for row in rows]
+    median = [style.inside(row["median"], ends) for row in rows]
+    worst = [style.inside(row["worst"], ends) for row in rows]
+    axes.vlines(x, median, worst, color=paint, linewidth=1, alpha=0.6)
+    axes.plot(x, median, color=paint, marker=shape)
+    open_style = {"markerfacecolor": "white", "linestyle": "none"}
+    axes.plot(x, worst, color=paint, marker=shape, **open_style)
+    bounds = [(a, row["bound"]) for a, row in zip(x, rows, strict=True) if row["bound"]]
+    if bounds:
+        axes.plot(*zip(*bounds, strict=True), color=paint, linestyle="--", linewidth=1, alpha=0.8)
+    for a, row in zip(x, rows, strict=True):
+        if not ends[0] <= row["worst"] <= ends[1]:
+            style.mark_edge(axes, a, row["worst"], ends, paint=paint)
+
+
+def _legend(axes: "Axes", rows: Sequence[dict[str, Any]]) -> None:
+    from matplotlib.lines import Line2D
+
+    names = dict(sorted((row["line"], row["code"]) for row in rows))
+    handles = [
+        Line2D([], [], color=style.color(i), marker=style.marker(i), label=name)
+        for i, name in names.items()
+    ]
+    grey = {"color": style.GREY}
+    handles += [
+        Line2D(
+            [], [], marker="o", markerfacecolor="white", linestyle="none", label="worst", **grey
+        ),
+        Line2D([], [], linestyle="--", linewidth=1, label="bound u a(F)", **grey),
+    ]
+    axes.legend(handles=handles, loc="upper left", bbox_to_anchor=(1.02, 1.0))

@@ -1,0 +1,79 @@
+"""Which tables and plots each kind of case has. Other rooms register kinds of their own here."""
+
+import dataclasses
+from collections.abc import Callable, Iterable, Sequence
+
+from stabbench.report.plots.base import Plot
+from stabbench.report.table import Table
+from stabbench.sweeps.case import Record
+
+TableMaker = Callable[[Sequence[Record]], Iterable[Table]]
+PlotMaker = Callable[[Sequence[Record]], Iterable[Plot]]
+
+
+@dataclasses.dataclass(frozen=True)
+class Sheet:
+    """What a report shows for one kind of case.
+
+    Attributes
+    ----------
+    title : str
+        Heading of the section.
+    tables, plots : tuple of functions
+        From all records of the kind, of any status, to tables or plots; none if nothing applies.
+    terms : tuple of (str, str)
+        Words of the tables and plots with their definitions.
+    """
+
+    title: str
+    tables: tuple[TableMaker, ...]
+    plots: tuple[PlotMaker, ...] = ()
+    terms: tuple[tuple[str, str], ...] = ()
+
+
+SHEETS: dict[str, Sheet] = {}
+
+
+def register(
+    kind: str,
+    *,
+    title: str,
+    tables: Iterable[TableMaker],
+    plots: Iterable[PlotMaker] = (),
+    terms: Iterable[tuple[str, str]] = (),
+) -> None:
+    """State the tables and plots of a kind of case, in the order in which a report shows them.
+
+    A room calls this once, when its module is imported. Makers are called with the records of the
+    kind that a sweep has so far, whatever their status; they must take a partial sweep. Records of
+    a kind that nobody registered appear in a plain table of their parameters and measures.
+
+    Parameters
+    ----------
+    kind : str
+        The kind of the cases.
+    title : str
+        Heading of the section.
+    tables, plots : iterable of functions
+        See `Sheet`; a maker of plots returns `stabbench.report.plots.base.Plot` values, whose
+        data are a `stabbench.report.table.Table` and whose `draw` imports matplotlib itself.
+    terms : iterable of (str, str)
+        Definitions for the page's section on reading it.
+
+    Raises
+    ------
+    ValueError
+        If the kind is registered already.
+
+    Examples
+    --------
+    >>> from stabbench.report.table import Column, Table
+    >>> def counted(records):
+    ...     yield Table("count", "Count", (Column("n", "n", "integer"),), ((len(records),),))
+    >>> register("example", title="Example", tables=[counted])
+    >>> SHEETS.pop("example").title
+    'Example'
+    """
+    if kind in SHEETS:
+        raise ValueError(f"kind {kind!r} is registered already")
+    SHEETS[kind] = Sheet(title, tuple(tables), tuple(plots), tuple(terms))

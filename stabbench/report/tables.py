@@ -1,0 +1,289 @@
+"""The tables of a report. How they look is in `render`, what a record holds in `entries`."""
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from stabbench.report.entries import Entry, as_digits, entries, varying
+from stabbench.report.table import Column, Table, table
+from stabbench.sweeps.case import Record
+
+STATUSES = ("ok", "overflow", "undecodable", "skipped", "failed", "timeout")
+IDENTITY = (
+    Column("code", "code", importance=0),
+    Column("n", "n", "integer", 1),
+    Column("stragglers", "s", "integer", 1),
+    Column("precision", "precision", importance=1),
+    Column("decoder", "decoder", importance=2),
+    Column("data", "data", importance=7),
+)
+
+
+def summary(records: Iterable[Record]) -> Table:
+    """The main table: digits left per case, on which stragglers, and what predicts them.
+
+    Parameters
+    ----------
+    records : iterable of Record
+        Of kind ``stability``, of any status.
+
+    Returns
+    -------
+    Table
+        A row per record, in the order given.
+
+    Examples
+    --------
+    >>> import stabbench as sb
+    >>> record = sb.evaluate("dct", n=4, stragglers=1, data="gaussian[rows=12,columns=8]")
+    >>> summary([record]).values("worst_stragglers")
+    ['3']
+    """
+    known = list(records)
+    settings = [key for key in varying(known) if key != "data"]
+    columns = (
+        *IDENTITY,
+        *(Column(key, key, importance=6) for key in settings),
+        Column("digits_median", "digits median", "digits", 2),
+        Column("digits_worst", "digits worst", "digits", 0),
+        Column("worst_stragglers", "worst stragglers", importance=2),
+        Column("error_worst", "worst error", "number", 3),
+        Column("kappa_median", "κ₂ median", "number", 5),
+        Column("kappa_worst", "κ₂ worst", "number", 3),
+        Column("amplification_worst", "amplification", "number", 4),
+        Column("test_ratio_worst", "test ratio", "number", 4),
+        Column("undecodable", "undecodable", "share", 6),
+        Column("label", "worst of", importance=6),
+        Column("status", "status", importance=1),
+    )
+    rows = [_identity(e) | {k: e.record.case[k] for k in settings} | _main(e) for e in _read(known)]
+    notes = (
+        "digits = -log10 of the relative error; worst stragglers are the workers that were missing "
+        "at the worst error",
+    )
+    return table("summary", "Digits left, worst case over survivor sets", columns, rows, notes)
+
+
+def main(records: Sequence[Record]) -> Iterator[Table]:
+    """The main table, for the registry."""
+    yield summary(records)
+
+
+def advice(records: Sequence[Record]) -> Iterator[Table]:
+    """Which code and decoder keep the most digits, per n, stragglers and precision."""
+    best = _ranked(entries(records))
+    if not best:
+        return
+    columns = (
+        Column("n", "n", "integer", 0),
+        Column("stragglers", "s", "integer", 0),
+        Column("precision", "precision", importance=0),
+        Column("rank", "rank", "integer", 1),
+        Column("code", "code", importance=0),
+        Column("decoder", "best decoder", importance=1),
+        Column("digits_worst", "digits worst", "digits", 0),
+        Column("digits_median", "digits median", "digits", 2),
+        Column("undecodable", "undecodable", "share", 2),
+        Column("storage", "storage per worker", "share", 3),
+        Column("decode", "decode per pattern", "seconds", 3),
+        Column("settings", "settings", "integer", 4),
+    )
+    notes = (
+        "ranked by the worst digits over all survivor sets and settings; each code with the decoder "
+        "that keeps most of them; codes that cannot decode some survivor sets come last",
+    )
+    yield table("advice", "Which code, which decoder", columns, best, notes)
+
+
+def why(records: Sequence[Record]) -> Iterator[Table]:
+    """Where the worst error comes from, and what predicted it."""
+    measured = [e for e in entries(records) if e.value("relative_error") is not None]
+    if not measured:
+        return
+    stages = _stages(measured)
+    columns = (
+        *IDENTITY,
+        *(Column(stage, stage, "number", 3) for stage in stages),
+        Column("dominant", "largest stage", importance=2),
+        Column("digits_worst", "digits worst", "digits", 0),
+        Column("digits_amplification", "predicted by a(F)", "digits", 1),
+        Column("digits_kappa", "predicted by κ₂", "digits", 1),
+        Column("trusted", "first order holds", "share", 5),
+    )
+    rows = [_identity(e) | _why(e, stages) for e in measured]
+    notes = (
+        "stages are relative errors at the worst survivor set, on the first rows of every block; "
+        "their vectors add up to the error",
+        "predictions are -log10 of u a(F) and of u κ₂, each at its own worst survivor set",
+    )
+    yield table("why", "Where the digits go", columns, rows, notes)
+
+
+def cost(records: Sequence[Record]) -> Iterator[Table]:
+    """Storage per worker and seconds of encoding, computing and decoding."""
+    timed = [e for e in entries(records) if e.value("storage") is not None]
+    if not timed:
+        return
+    columns = (
+        *IDENTITY,
+        Column("patterns", "patterns", "integer", 3),
+        Column("storage", "storage per worker", "share", 0),
+        Column("encode", "encode", "seconds", 1),
+        Column("compute", "compute", "seconds", 2),
+        Column("decode", "decode per pattern", "seconds", 1),
+        Column("digits_worst", "digits worst", "digits", 1),
+    )
+    rows = [
+        _identity(e)
+        | {"patterns": e.record.measures.get("patterns"), "storage": e.value("storage")}
+        | {part: e.value("seconds", part) for part in ("encode", "compute", "decode")}
+        | {"digits_worst": e.digits()}
+        for e in timed
+    ]
+    notes = (
+        "storage is the part of the coded operand that one worker holds; encode and compute are for "
+        "all workers, decode is the mean over survivor sets, planning included",
+    )
+    yield table("cost", "Storage and time", columns, rows, notes)
+
+
+def statuses(records: Sequence[Record], missing: int = 0) -> Table:
+    """How many cases have which status, and why; missing cases have a row too."""
+    counted = Counter((r.case.kind, r.status, r.reason) for r in records)
+    first = {(r.case.kind, r.status, r.reason): r.case.id for r in reversed(records)}
+    order = sorted(counted, key=lambda key: (STATUSES.index(key[1]), -counted[key], key))
+    rows = [
+        {"status": s, "cases": counted[k, s, why], "reason": why, "example": first[k, s, why]}
+        | {"kind": k}
+        for k, s, why in order
+    ]
+    if missing:
+        rows.append({"status": "missing", "cases": missing, "reason": "not computed yet"})
+    columns = (
+        Column("status", "status", importance=0),
+        Column("cases", "cases", "integer", 0),
+        Column("reason", "reason", importance=1),
+        Column("kind", "kind", importance=3),
+        Column("example", "first case", importance=2),
+    )
+    return table("statuses", "Cases by status", columns, rows)
+
+
+def plain(records: Sequence[Record]) -> Iterator[Table]:
+    """The table of a kind that nobody registered: its parameters and scalar measures."""
+    parameters = list(dict.fromkeys(key for r in records for key in r.case.parameters))
+    found = [{k: _scalar(v) for k, v in r.measures.items()} for r in records]
+    measures = list(dict.fromkeys(k for row in found for k, v in row.items() if v is not None))
+    numbers = {k for k in measures if all(_is_number(row.get(k)) for row in found)}
+    columns = (
+        Column("id", "case", importance=2),
+        *(Column(f"case.{key}", key, importance=1) for key in parameters),
+        *(Column(key, key, "number" if key in numbers else "text", 0) for key in measures),
+        Column("status", "status", importance=1),
+    )
+    rows = [
+        {"id": r.case.id, "status": r.status}
+        | {f"case.{key}": value for key, value in r.case.parameters.items()}
+        | values
+        for r, values in zip(records, found, strict=True)
+    ]
+    kind = records[0].case.kind
+    yield table(f"{kind}-records", f"Records of kind {kind}", columns, rows)
+
+
+def _read(records: Sequence[Record]) -> list[Entry]:
+    return entries(records)
+
+
+def _identity(e: Entry) -> dict[str, Any]:
+    return {
+        "code": e.code,
+        "n": e.n,
+        "stragglers": e.stragglers,
+        "precision": e.precision,
+        "decoder": e.decoder,
+        "data": e.record.case["data"],
+    }
+
+
+def _main(e: Entry) -> dict[str, Any]:
+    return {
+        "digits_median": e.digits("median"),
+        "digits_worst": e.digits(),
+        "worst_stragglers": e.worst_stragglers,
+        "error_worst": e.value("relative_error"),
+        "kappa_median": e.value("condition_number", "median"),
+        "kappa_worst": e.value("condition_number"),
+        "amplification_worst": e.value("amplification"),
+        "test_ratio_worst": e.value("test_ratio"),
+        "undecodable": e.value("undecodable"),
+        "label": e.record.label,
+        "status": e.record.status,
+    }
+
+
+def _stages(found: Sequence[Entry]) -> list[str]:
+    names = (key for e in found for key in e.record.measures.get("budget", ()) if key != "total")
+    return list(dict.fromkeys(names))
+
+
+def _why(e: Entry, stages: Sequence[str]) -> dict[str, Any]:
+    parts = {stage: e.value("budget", stage) for stage in stages}
+    known = {stage: value for stage, value in parts.items() if value is not None}
+    kappa = e.value("condition_number")
+    return {
+        **parts,
+        "dominant": max(known, key=lambda stage: known[stage]) if known else None,
+        "digits_worst": e.digits(),
+        "digits_amplification": as_digits(e.value("predicted_error")),
+        "digits_kappa": None if kappa is None else as_digits(e.unit * kappa),
+        "trusted": e.value("trusted"),
+    }
+
+
+def _ranked(found: Iterable[Entry]) -> list[dict[str, Any]]:
+    choices: dict[tuple[int, int, str], dict[str, dict[str, list[Entry]]]] = {}
+    for e in found:
+        if e.digits() is not None:
+            place = choices.setdefault((e.n, e.stragglers, e.precision), {})
+            place.setdefault(e.key[0], {}).setdefault(e.key[1], []).append(e)
+    rows = []
+    for (n, s, precision), codes in sorted(choices.items()):
+        place = {"n": n, "stragglers": s, "precision": precision}
+        best = [
+            min((_over_settings(group) for group in decoders.values()), key=_goodness)
+            for decoders in codes.values()
+        ]
+        for rank, row in enumerate(sorted(best, key=_goodness), start=1):
+            rows.append(place | {"rank": rank} | row)
+    return rows
+
+
+def _over_settings(group: Sequence[Entry]) -> dict[str, Any]:
+    """One code and decoder over all settings, by its worst."""
+    worst = min(group, key=lambda e: e.digits() or 0.0)
+    return {
+        "code": worst.code,
+        "decoder": worst.decoder,
+        "digits_worst": worst.digits(),
+        "digits_median": min(e.digits("median") or 0.0 for e in group),
+        "undecodable": max(e.value("undecodable") or 0.0 for e in group),
+        "storage": worst.value("storage"),
+        "decode": worst.value("seconds", "decode"),
+        "settings": len(group),
+    }
+
+
+def _goodness(row: dict[str, Any]) -> tuple[Any, ...]:
+    return row["undecodable"] > 0, -row["digits_worst"], -row["digits_median"], row["code"]
+
+
+def _scalar(value: Any) -> Any:
+    """A number or text of a measure; the worst of a statistic; None for lists."""
+    worst = getattr(value, "worst", value)
+    return worst if isinstance(worst, str | int | float) else None
+
+
+def _is_number(value: Any) -> bool:
+    return value is None or (isinstance(value, int | float) and not math.isnan(value))
