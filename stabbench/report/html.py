@@ -81,7 +81,7 @@ def worst(section: Section) -> list[dict[str, Any]]:
 
 
 def _counts(found: Sequence[Section]) -> list[tuple[str, int]]:
-    return Counter(r.status for section in found for r in section.records).most_common()
+    return Counter[str](r.status for section in found for r in section.records).most_common()
 
 
 def _view(table: Table) -> dict[str, Any]:

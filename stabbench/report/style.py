@@ -1,6 +1,7 @@
 """The look of all plots: fonts, colours for every kind of sight, axes with room for infinity."""
 
 import contextlib
+import itertools
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
@@ -44,11 +45,11 @@ PARAMETERS: dict[str, Any] = {
 @contextlib.contextmanager
 def context() -> Iterator[None]:
     """Draw in our style, whatever the user's own settings; they are in force again afterwards."""
-    import matplotlib
+    import matplotlib as mpl
 
-    with matplotlib.rc_context():
-        matplotlib.rcdefaults()
-        matplotlib.rcParams.update(PARAMETERS)
+    with mpl.rc_context():
+        mpl.rcdefaults()
+        mpl.rcParams.update(PARAMETERS)  # type: ignore[arg-type]
         yield
 
 
@@ -125,4 +126,4 @@ def mark_edge(
 def steps(values: Sequence[int]) -> float:
     """The least distance between different values, 1 if there is only one."""
     known = sorted(set(values))
-    return min((b - a for a, b in zip(known, known[1:], strict=False)), default=1)
+    return min((b - a for a, b in itertools.pairwise(known)), default=1)

@@ -1,4 +1,4 @@
-"""A table of values: columns with units and importance, rows, notes. How it looks is in `render`."""
+"""A table of values: columns, rows and notes. How it looks is in `render`."""
 
 import dataclasses
 from typing import Any, Literal

@@ -9,6 +9,23 @@ from stabbench.report.entries import Entry, as_digits, entries, varying
 from stabbench.report.table import Column, Table, table
 from stabbench.sweeps.case import Record
 
+SUMMARY_NOTE = (
+    "digits = -log10 of the relative error; worst stragglers are the workers that were missing at "
+    "the worst error"
+)
+ADVICE_NOTE = (
+    "ranked by the worst digits over all survivor sets and settings; each code with the decoder "
+    "that keeps most of them; codes that cannot decode some survivor sets come last"
+)
+STAGES_NOTE = (
+    "stages are relative errors at the worst survivor set, on the first rows of every block; "
+    "their vectors add up to the error"
+)
+PREDICTED_NOTE = "predictions are -log10 of u a(F) and u κ₂, each at its own worst survivor set"
+COST_NOTE = (
+    "storage is the part of the coded operand that one worker holds; encode and compute are for "
+    "all workers, decode is the mean over survivor sets, planning included"
+)
 STATUSES = ("ok", "overflow", "undecodable", "skipped", "failed", "timeout")
 IDENTITY = (
     Column("code", "code", importance=0),
@@ -57,11 +74,10 @@ def summary(records: Iterable[Record]) -> Table:
         Column("label", "worst of", importance=6),
         Column("status", "status", importance=1),
     )
-    rows = [_identity(e) | {k: e.record.case[k] for k in settings} | _main(e) for e in _read(known)]
-    notes = (
-        "digits = -log10 of the relative error; worst stragglers are the workers that were missing "
-        "at the worst error",
-    )
+    rows = [
+        _identity(e) | {k: e.record.case[k] for k in settings} | _main(e) for e in entries(known)
+    ]
+    notes = (SUMMARY_NOTE,)
     return table("summary", "Digits left, worst case over survivor sets", columns, rows, notes)
 
 
@@ -89,10 +105,7 @@ def advice(records: Sequence[Record]) -> Iterator[Table]:
         Column("decode", "decode per pattern", "seconds", 3),
         Column("settings", "settings", "integer", 4),
     )
-    notes = (
-        "ranked by the worst digits over all survivor sets and settings; each code with the decoder "
-        "that keeps most of them; codes that cannot decode some survivor sets come last",
-    )
+    notes = (ADVICE_NOTE,)
     yield table("advice", "Which code, which decoder", columns, best, notes)
 
 
@@ -112,11 +125,7 @@ def why(records: Sequence[Record]) -> Iterator[Table]:
         Column("trusted", "first order holds", "share", 5),
     )
     rows = [_identity(e) | _why(e, stages) for e in measured]
-    notes = (
-        "stages are relative errors at the worst survivor set, on the first rows of every block; "
-        "their vectors add up to the error",
-        "predictions are -log10 of u a(F) and of u κ₂, each at its own worst survivor set",
-    )
+    notes = (STAGES_NOTE, PREDICTED_NOTE)
     yield table("why", "Where the digits go", columns, rows, notes)
 
 
@@ -141,10 +150,7 @@ def cost(records: Sequence[Record]) -> Iterator[Table]:
         | {"digits_worst": e.digits()}
         for e in timed
     ]
-    notes = (
-        "storage is the part of the coded operand that one worker holds; encode and compute are for "
-        "all workers, decode is the mean over survivor sets, planning included",
-    )
+    notes = (COST_NOTE,)
     yield table("cost", "Storage and time", columns, rows, notes)
 
 
@@ -190,10 +196,6 @@ def plain(records: Sequence[Record]) -> Iterator[Table]:
     ]
     kind = records[0].case.kind
     yield table(f"{kind}-records", f"Records of kind {kind}", columns, rows)
-
-
-def _read(records: Sequence[Record]) -> list[Entry]:
-    return entries(records)
 
 
 def _identity(e: Entry) -> dict[str, Any]:
@@ -246,11 +248,11 @@ def _ranked(found: Iterable[Entry]) -> list[dict[str, Any]]:
     choices: dict[tuple[int, int, str], dict[str, dict[str, list[Entry]]]] = {}
     for e in found:
         if e.digits() is not None:
-            place = choices.setdefault((e.n, e.stragglers, e.precision), {})
-            place.setdefault(e.key[0], {}).setdefault(e.key[1], []).append(e)
+            codes = choices.setdefault((e.n, e.stragglers, e.precision), {})
+            codes.setdefault(e.key[0], {}).setdefault(e.key[1], []).append(e)
     rows = []
     for (n, s, precision), codes in sorted(choices.items()):
-        place = {"n": n, "stragglers": s, "precision": precision}
+        place: dict[str, Any] = {"n": n, "stragglers": s, "precision": precision}
         best = [
             min((_over_settings(group) for group in decoders.values()), key=_goodness)
             for decoders in codes.values()

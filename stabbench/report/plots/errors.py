@@ -121,7 +121,7 @@ def _line(
     worst = [style.inside(row["worst"], ends) for row in rows]
     axes.vlines(x, median, worst, color=paint, linewidth=1, alpha=0.6)
     axes.plot(x, median, color=paint, marker=shape)
-    open_style = {"markerfacecolor": "white", "linestyle": "none"}
+    open_style: dict[str, Any] = {"markerfacecolor": "white", "linestyle": "none"}
     axes.plot(x, worst, color=paint, marker=shape, **open_style)
     bounds = [(a, row["bound"]) for a, row in zip(x, rows, strict=True) if row["bound"]]
     if bounds:
@@ -139,7 +139,7 @@ def _legend(axes: "Axes", rows: Sequence[dict[str, Any]]) -> None:
         Line2D([], [], color=style.color(i), marker=style.marker(i), label=name)
         for i, name in names.items()
     ]
-    grey = {"color": style.GREY}
+    grey: dict[str, Any] = {"color": style.GREY}
     handles += [
         Line2D(
             [], [], marker="o", markerfacecolor="white", linestyle="none", label="worst", **grey

@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
 NAME = "prediction"
 CAPTION = (
-    "Every point is a case: its worst error against its worst condition number (left) and its worst "
-    "amplification (right). Lines: error = u κ₂ and error = u a(F), one per unit round-off u. "
-    "Points above a line lost more digits than predicted, points far below it fewer. Arrow heads at "
-    "an edge: infinite (overflow, undecodable survivor sets) or beyond the axis."
+    "Every point is a case: its worst error against its worst condition number (left) and its "
+    "worst amplification (right). Lines: error = u κ₂ and error = u a(F), one per unit round-off "
+    "u. Points above a line lost more digits than predicted, points far below it fewer. Arrow "
+    "heads at an edge: infinite (overflow, undecodable survivor sets) or beyond the axis."
 )
 COLUMNS = (
     Column("precision", "precision"),
