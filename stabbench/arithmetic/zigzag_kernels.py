@@ -258,7 +258,7 @@ def scheduled(
     for rank in range(unknown.shape[0]):
         when[unknown[rank]] = rank
     lists, bounds = _term_lists(table[rows], known, miss, length, columns)
-    safe = (table.max(), length)
+    size = (table.max(), length, columns)
     starts = np.empty(_BATCH * k, np.int64)
     ends, into, sample = np.empty((3, _BATCH), np.int64)
     resolved, received = out.reshape(-1), replies.reshape(-1)
@@ -267,9 +267,7 @@ def scheduled(
         for m in range(some):
             j, p = divmod(np.uint32(unknown[begin + m]), np.uint32(length))
             i = row[begin + m]
-            ends[m] = _arrange(
-                lists, bounds, 2 * (i * e + j), when, p, safe, columns, starts, m * k
-            )
+            ends[m] = _arrange(lists, bounds, 2 * (i * e + j), when, p, size, starts, m * k)
             into[m] = (miss[j] * length + p) * columns
             sample[m] = (rows[i] * longest + table[rows[i], miss[j]] + p) * columns
         for at in range(0, columns, _TILE):
@@ -287,13 +285,12 @@ def _arrange(
     which: int,
     when: Array,
     p: int,
-    safe: Grid,
-    columns: int,
+    size: tuple[int, int, int],
     starts: Array,
     end: int,
 ) -> int:
     """Append to `starts` what is subtracted at position p, in order; returns its end."""
-    reach, length = safe
+    reach, length, columns = size
     which += 0 if 2 * p < length else 1
     if p < reach or p >= length - reach:
         _keep_inside(lists, bounds, which, p, length)
@@ -348,13 +345,15 @@ def _term_lists(
 def _keep_inside(lists: Array, bounds: Array, which: int, p: int, length: int) -> None:
     """Fill the spare list with those terms of a list that exist at position p."""
     spare = bounds.shape[0] - 1
-    bounds[spare, 1:] = bounds[spare, 0]
+    end = middle = bounds[spare, 0]
     for m in range(bounds[which, 0], bounds[which, 2]):
         if 0 <= p + lists[2, m] < length:
-            lists[:, bounds[spare, 2]] = lists[:, m]
-            bounds[spare, 2] += 1
+            for part in range(3):
+                lists[part, end] = lists[part, m]
+            end += 1
             if m < bounds[which, 1]:
-                bounds[spare, 1] += 1
+                middle = end
+    bounds[spare, 1], bounds[spare, 2] = middle, end
 
 
 @numba.njit(cache=True)
