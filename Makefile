@@ -23,6 +23,7 @@ setup: $(READY) ## make .venv and install everything into it
 $(READY): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --editable '.[dev]'
+	$(BIN)/stabbench doctor
 	@touch $@
 
 lint: $(READY) ## check style, types and the order of the rooms

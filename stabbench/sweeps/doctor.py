@@ -17,6 +17,7 @@ def examine() -> Iterator[Finding]:
     yield _float32("scipy.linalg.solve", dense.solve)
     yield _float32("Householder QR", dense.least_squares)
     yield _numpy_trap()
+    yield _kernels()
     yield _caches()
     has = "longdouble" in ALLOWED
     yield Finding(
@@ -50,6 +51,18 @@ def _numpy_trap() -> Finding:
     inside = "float64" if error < 1e-4 else "float32"
     detail = f"Hilbert system error {error:.1e}: it computes in {inside}; the suite does not use it"
     return Finding("numpy.linalg.solve on float32", True, detail)
+
+
+def _kernels() -> Finding:
+    """Run every compiled solver in every dtype, which also fills the kernel cache."""
+    for dtype in (np.float32, np.float64, np.complex64, np.complex128):
+        matrix = np.array([[[2.0, 1.0], [1.0, 3.0]]], dtype=dtype)
+        solution = dense.least_squares(matrix, matrix)
+        if not np.allclose(solution, np.eye(2), atol=1e-6):
+            return Finding("compiled kernels", False, f"QR in {np.dtype(dtype)} is wrong")
+        if np.finfo(dtype).dtype == np.float64:
+            dense.elimination_size(matrix)
+    return Finding("compiled kernels", True, "QR and elimination, real and complex")
 
 
 def _caches() -> Finding:
