@@ -69,3 +69,7 @@ class Structure(ABC):
     @abstractmethod
     def budget(self, choice: Choice, pattern: Array, trial: Trial) -> Budget | None:
         """The error budget of one pattern, shape (n,); None where some stage overflowed."""
+
+    def measures(self, choice: Choice, patterns: Array, trials: list[Trial]) -> dict[str, Any]:
+        """Further measures of the decodable patterns, by name; none unless a structure has them."""
+        return {}

@@ -1,10 +1,15 @@
 """Which analysis serves which kind of code."""
 
+from stabbench.analysis.gradient import Gradient
 from stabbench.analysis.linear import Linear
 from stabbench.analysis.structure import Structure
 from stabbench.codes.base import Code, LinearCode
+from stabbench.codes.gradient.base import GradientCode
 
-STRUCTURES: tuple[tuple[type[Code], Structure], ...] = ((LinearCode, Linear()),)
+STRUCTURES: tuple[tuple[type[Code], Structure], ...] = (
+    (LinearCode, Linear()),
+    (GradientCode, Gradient()),
+)
 
 
 def structure_of(code: Code) -> Structure:

@@ -14,9 +14,10 @@ CODES: Registry[Code] = Registry(
         "stabbench.codes.structured",
         "stabbench.codes.replication",
         "stabbench.codes.matrix",
+        "stabbench.codes.gradient.kadhe",
     ),
     group="stabbench.codes",
-    aliases={"poly": "polynomial", "mds": "gaussian"},
+    aliases={"poly": "polynomial", "mds": "gaussian", "frc": "fractional-repetition"},
 )
 
 

@@ -7,7 +7,7 @@ from stabbench.plugins import Registry
 DECODERS: Registry[Decoder] = Registry(
     noun="decoder",
     base=Decoder,  # type: ignore[type-abstract]
-    modules=("stabbench.decoders.dense", "stabbench.decoders.vandermonde"),
+    modules=("stabbench.decoders.dense", "stabbench.decoders.vandermonde", "stabbench.decoders.weights"),
     group="stabbench.decoders",
     aliases={"lu": "solve", "qr": "lstsq"},
 )

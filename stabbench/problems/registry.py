@@ -6,9 +6,10 @@ from stabbench.grammar import bind, canonical, near, parse
 from stabbench.problems.base import Problem
 from stabbench.problems.data import FAMILIES, File
 from stabbench.problems.families import Data
+from stabbench.problems.gradient import Gradient
 from stabbench.problems.matvec import Matvec
 
-PROBLEMS: dict[str, type[Problem]] = {Matvec.name: Matvec}
+PROBLEMS: dict[str, type[Problem]] = {Matvec.name: Matvec, Gradient.name: Gradient}
 
 
 def data(text: str) -> Data:
@@ -40,8 +41,8 @@ def data_spec(source: Data) -> str:
     return source.path if isinstance(source, File) else canonical(source, source.name, full=True)
 
 
-def problem(name: str, source: Data, vectors: int) -> Problem:
-    """The problem of a name on the given data.
+def problem(name: str, source: Data, vectors: int, partitions: int = 1) -> Problem:
+    """The problem of a name on the given data; `partitions` is of problem gradient alone.
 
     Raises
     ------
@@ -50,4 +51,6 @@ def problem(name: str, source: Data, vectors: int) -> Problem:
     """
     if name not in PROBLEMS:
         raise InputError(f"unknown problem {name!r}; {near(name, PROBLEMS)}")
+    if name == Gradient.name:
+        return Gradient(source, partitions)
     return Matvec(source, vectors)

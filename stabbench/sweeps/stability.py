@@ -116,11 +116,13 @@ class Setup:
             if parameters[key] not in allowed:
                 raise InputError(f"{key}={parameters[key]!r}; {near(parameters[key], allowed)}")
         source = data(parameters["data"])
+        code = build_code(parameters["code"], parameters["n"], parameters["stragglers"])
+        partitions = getattr(code, "partitions", code.n)
         return cls(
-            code=build_code(parameters["code"], parameters["n"], parameters["stragglers"]),
+            code=code,
             decoder=build_decoder(parameters["decoder"]),
             precision=precision(parameters["precision"]),
-            problem=problem(parameters["problem"], source, parameters["vectors"]),
+            problem=problem(parameters["problem"], source, parameters["vectors"], partitions),
             source=source,
             policy=policy(parameters["patterns"]),
             spare=parameters["spare"],
@@ -167,6 +169,7 @@ def run(case: Case) -> Record:
     relative, componentwise, seconds = measure(setup, system, patterns, found.decodable, trials)
     decodable = patterns[found.decodable]
     measures |= error_statistics(setup, found, decodable, relative, componentwise)
+    measures |= structure.measures(choice, decodable, trials)
     measures["seconds"] = {
         "encode": sum(t.seconds["encode"] for t in trials) / len(trials),
         "compute": sum(t.seconds["compute"] for t in trials) / len(trials),
@@ -301,7 +304,7 @@ def file_digests(parameters: Any) -> str:
     for key in ("code", "decoder"):
         spec = parse(parameters[key])
         paths += [spec.name.rpartition(":")[0]] if ".py:" in spec.name else []
-        paths += [str(value) for name, value in spec.parameters if name == "file"]
+        paths += [str(value) for name, value in spec.parameters if name in ("file", "generator")]
     paths += [parameters["data"]]
     digests = []
     for path in paths:

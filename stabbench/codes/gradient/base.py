@@ -99,7 +99,7 @@ class Held(Operator):
         return start, np.nonzero(self.placement)[1]
 
     def overhead(self, length: int) -> Array:
-        """m per partition held, so that a worker's share of the data is its load over K."""
+        """M per partition held, so that a worker's share of the data is its load over K."""
         return self.placement.sum(axis=1) * float(self.reduction)
 
 
@@ -173,7 +173,7 @@ class GradientCode(Code):
         return ()
 
     @functools.cached_property
-    def generator(self) -> Coefficients:
+    def encoding(self) -> Coefficients:
         """C^T as exact or arbitrarily precise coefficients."""
         shape = self.placement.shape[0], self.partitions * self.reduction
         return Coefficients(self.coefficients, shape, complex=self.is_complex)
@@ -204,7 +204,7 @@ class GradientCode(Code):
 
     def system(self, problem: str = "gradient") -> System:
         """The reply map, which is also what a worker does to the partitions that it holds."""
-        operator = Held(self.generator, self.placement, self.reduction)
+        operator = Held(self.encoding, self.placement, self.reduction)
         return System((operator,), operator, self.owner)
 
 

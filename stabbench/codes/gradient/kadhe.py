@@ -101,12 +101,12 @@ class Kadhe(GroupCode):
 
     Examples
     --------
-    >>> code = Kadhe(20, 2, generator_name="chebyshev", d=5, m=3)
+    >>> code = Kadhe(20, 2, generator="chebyshev", d=5, m=3)
     >>> code.minimum_distance, code.tradeoff
     (3, 'd = 5 >= s + m = 5 (met with equality)')
     """
 
-    generator_name: str = dataclasses.field(
+    generator: str = dataclasses.field(
         default="gaussian", metadata={"help": "generator of the linear code, or a file"}
     )
     d: int | None = load_field()
@@ -118,3 +118,131 @@ class Kadhe(GroupCode):
     family: ClassVar[str] = "gradient"
     source: ClassVar[str] = "Kadhe, Koyluoglu, Ramchandran, arXiv:2005.07184"
     groups: ClassVar[frozenset[str]] = frozenset({"real", "gradient"})
+
+    def validate(self) -> None:
+        """Raise InputError for contradicting sizes and for claims that the generator breaks."""
+        super().validate()
+        for what, value, least in (("seed", self.seed, 0), ("select", self.select, 1)):
+            if value < least:
+                raise InputError(f"kadhe: {what}={value}; allowed is an integer >= {least}")
+        if self.generator not in (*generators.NAMED, *generators.RANDOM) and not any(
+            suffix in self.generator for suffix in SUFFIXES
+        ):
+            names = (*generators.NAMED, *generators.RANDOM)
+            raise InputError(
+                f"kadhe: unknown generator {self.generator!r}; {near(self.generator, names)}, "
+                f"or a file ({', '.join(SUFFIXES)})"
+            )
+        gone = None if self.is_mds else generators.erasure_that_fails(
+            self.transposed, self.stragglers
+        )  # fmt: skip
+        if gone is not None:
+            raise InputError(
+                f"kadhe: generator {self.generator} does not tolerate stragglers="
+                f"{self.stragglers}: without workers {list(gone)} of a group its rank falls below "
+                f"m={self.sizes[1]}; allowed are stragglers < minimum distance = "
+                f"{generators.minimum_distance(self.transposed)}"
+            )
+
+    @functools.cached_property
+    def sizes(self) -> tuple[int, int]:
+        """Load d and reduction m."""
+        d, m = self.d, self.m
+        if self.generator == "hamming" and d is None and m is None:
+            d, m = 7, 4
+        if self.generator == "repetition" and m is None:
+            m = 1
+        return settle_load(self, d, m)
+
+    @property
+    def is_mds(self) -> bool:
+        """Whether any m columns of the generator are independent by theorem."""
+        return self.generator in ("vandermonde", "chebyshev", "repetition")
+
+    @functools.cached_property
+    def transposed(self) -> Coefficients:
+        """The generator, transposed: d x m."""
+        d, m = self.sizes
+        if self.generator in generators.NAMED:
+            return generators.named(self.generator, d, m)
+        if self.generator in generators.RANDOM:
+            return Coefficients.from_array(generators.drawn(self.generator, d, m, self.chosen_seed))
+        return Coefficients.from_array(generators.from_file(self.generator, d, m))
+
+    @functools.cached_property
+    def chosen_seed(self) -> int:
+        """The seed of the draw that `select` keeps."""
+        if self.select == 1:
+            return self.seed
+        d, m = self.sizes
+
+        def quality(seed: int) -> float:
+            return generators.worst_sigma(generators.drawn(self.generator, d, m, seed), m)
+
+        return max(range(self.seed, self.seed + self.select), key=quality)
+
+    @functools.cached_property
+    def minimum_distance(self) -> int:
+        """The minimum distance of the generator, by theorem or by rank enumeration."""
+        d, m = self.sizes
+        return d - m + 1 if self.is_mds else generators.minimum_distance(self.transposed)
+
+    @property
+    def tradeoff(self) -> str:
+        """How the parameters stand to the bound d >= s + m of Ye and Abbe."""
+        (d, m), s = self.sizes, self.minimum_distance - 1
+        words = "met with equality" if d == s + m else f"{d - s - m} above"
+        return f"d = {d} >= s + m = {s + m} ({words})"
+
+    def union_bound(self, kappa: float) -> float:
+        """Chen and Dongarra's bound on P(worst kappa of a Gaussian generator > kappa).
+
+        2.56 m C(d, s) / kappa, the same for every n since all groups share the generator.
+
+        Examples
+        --------
+        >>> round(Kadhe(5, 2, d=5, m=3).union_bound(1e3), 4)
+        0.0768
+        """
+        d, m = self.sizes
+        return 2.56 * m * math.comb(d, d - m) / kappa
+
+
+@dataclasses.dataclass(frozen=True)
+class FractionalRepetition(GroupCode):
+    """Groups of s + 1 workers that all send the plain sum of the same s + 1 partitions.
+
+    Raises
+    ------
+    InputError
+        Unless s + 1 divides n.
+
+    Examples
+    --------
+    >>> FractionalRepetition(4, 1).encoding.rounded("float64").tolist()[0]
+    [1.0, 1.0, 0.0, 0.0]
+    """
+
+    name: ClassVar[str] = "fractional-repetition"
+    family: ClassVar[str] = "gradient"
+    source: ClassVar[str] = "Tandon, Lei, Dimakis, Karampatziakis, arXiv:1612.03301"
+    groups: ClassVar[frozenset[str]] = frozenset({"real", "binary", "gradient"})
+    closed: ClassVar[str] = "the mean of the replies of each group"
+
+    @property
+    def sizes(self) -> tuple[int, int]:
+        """Load s + 1 and reduction 1."""
+        return self.stragglers + 1, 1
+
+    @functools.cached_property
+    def transposed(self) -> Coefficients:
+        """A column of ones."""
+        return constant([[1]] * (self.stragglers + 1))
+
+    def closed_form(self, arrived: Array, dtype: np.dtype[Any]) -> Array:
+        """One over the survivors of the group; infinite where a group lost all."""
+        d = self.stragglers + 1
+        sums = arrived.reshape(len(arrived), -1, d).sum(axis=2, dtype=dtype)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            weights = arrived / np.repeat(sums, d, axis=1)
+        return weights.astype(dtype, copy=False)[:, None]

@@ -1,0 +1,357 @@
+"""Gradient codes: condition numbers of their parts, amplification, decoding error and budget."""
+
+import dataclasses
+from typing import Any
+
+import flint
+import numpy as np
+
+from stabbench.analysis.budget import Budget
+from stabbench.analysis.conditions import Conditions
+from stabbench.analysis.metrics import Statistic
+from stabbench.analysis.operators import (
+    column_norm,
+    decoding_operators,
+    frobenius_norm,
+    spectral_norm,
+)
+from stabbench.analysis.structure import BUDGET_ROWS, Choice, Structure, Trial
+from stabbench.arithmetic import exact
+from stabbench.arithmetic.pairs import to_pair
+from stabbench.arithmetic.rank import first_independent
+from stabbench.codes.gradient.base import GradientCode, Held, Part
+from stabbench.decoders.ideal import least_squares_weights, wanted
+from stabbench.decoders.weights import assemble, exact_weights, families
+from stabbench.errors import InputError
+
+Array = np.ndarray[Any, np.dtype[Any]]
+Norms = tuple[Any, Any, Any]
+
+
+@dataclasses.dataclass(frozen=True)
+class GradientBudget(Budget):
+    """A budget with the stage that only gradient codes have.
+
+    Attributes
+    ----------
+    approximation : float
+        What the ideal weights leave of the error: that of approximate codes, and of coefficients
+        rounded to storage. ``encode`` is the rounding of the workers' combinations.
+    """
+
+    approximation: float = 0.0
+
+
+class Gradient(Structure):
+    """Replies are combinations of partial gradients, and only their sum is wanted."""
+
+    def conditions(self, choice: Choice, patterns: Array) -> Conditions:
+        """Conditions of the ideal code; the decoding matrices are those of its parts.
+
+        The worst of the parts counts. Approximate codes have none; their decoding error, for the
+        decoder's weights and for the best ones, is among the other measures.
+        """
+        code = choice.code
+        assert isinstance(code, GradientCode)
+        held = choice.system.reply
+        assert isinstance(held, Held)
+        if not np.isfinite(held.coefficients.rounded(choice.precision)).all():
+            raise OverflowError(f"a coefficient of {code.spec} overflows {choice.precision.name}")
+        arrived = code.arrived(patterns)
+        if code.approximate:
+            return _approximate(choice, code, arrived)
+        return exact_conditions(code, arrived, choice.spare)
+
+    def budget(self, choice: Choice, pattern: Array, trial: Trial) -> GradientBudget | None:
+        """The budget on the first pieces of the sum."""
+        code = choice.code
+        assert isinstance(code, GradientCode)
+        plan = choice.decoder.plan(
+            code, choice.system, pattern[None], choice.precision, choice.spare
+        )
+        (estimate,) = plan.decode(trial.replies)
+        if not (np.isfinite(estimate).all() and np.isfinite(trial.replies).all()):
+            return None
+        ideal = ideal_weights(choice, code.arrived(pattern[None]))
+        return gradient_budget(choice, (ideal[0][0], ideal[1][0]), trial, estimate)
+
+    def measures(self, choice: Choice, patterns: Array, trials: list[Trial]) -> dict[str, Any]:
+        """Of approximate codes the arithmetic error alone, against the same weights exactly."""
+        code = choice.code
+        assert isinstance(code, GradientCode)
+        if not code.approximate:
+            return {}
+        plan = choice.decoder.plan(code, choice.system, patterns, choice.precision, choice.spare)
+        ideal = ideal_products(choice, code, code.arrived(patterns))
+        found = np.stack([arithmetic_errors(plan.decode(t.replies), ideal, t) for t in trials])
+        return {"arithmetic_error": Statistic.of(found, patterns)}
+
+
+def exact_conditions(code: GradientCode, arrived: Array, spare: str = "use") -> Conditions:
+    """Conditions of every pattern of a code that recovers the sum.
+
+    Parameters
+    ----------
+    code : GradientCode
+    arrived : bool array, shape (P, rows)
+    spare : {"use", "drop"}
+
+    Returns
+    -------
+    Conditions
+        kappa of the worst part, and a(F) = max over w of the sum over j of
+        |D_F[j, w]| sum over i, u of |C[(i, u), j]| / K.
+    """
+    count = len(arrived)
+    kappas = np.zeros((3, count))
+    kind = np.dtype(np.complex128 if code.is_complex else np.float64)
+
+    def solver(part: Part, taken: Array) -> Array:
+        return _part_operators(part, taken, spare)
+
+    with np.errstate(invalid="ignore", over="ignore"):
+        weights = assemble(code, arrived, solver, kind)
+    decodable = ~np.isnan(weights).any(axis=(1, 2))
+    for parts in families(code):
+        stacked = np.concatenate([arrived[:, part.rows] for part in parts])
+        subsets, inverse = np.unique(stacked, axis=0, return_inverse=True)
+        found = _kappas(parts[0], subsets, spare)
+        each = found[:, inverse.reshape(len(parts), count)].max(axis=1)
+        kappas = np.maximum(kappas, each)
+    kappas[:, ~decodable] = np.inf
+    sizes = np.abs(code.encoding.rounded("float64")).sum(axis=1) / code.partitions
+    with np.errstate(invalid="ignore", over="ignore"):
+        growth = (np.abs(weights) * sizes).sum(axis=2).max(axis=1)
+    growth[~decodable] = np.inf
+    return Conditions(decodable, kappas[0], kappas[1], kappas[2], growth, growth)
+
+
+def _part_operators(part: Part, taken: Array, spare: str) -> Array:
+    """Ideal weights of subsets of a part in float64, to about 1e-10; NaN without full rank."""
+    m, rho = part.target.shape
+    target = part.target.rounded("float64")
+    weights = np.full((len(taken), m, taken.shape[1]), np.nan, part.matrix.rounded("float64").dtype)
+    kept = _kept(part, taken, spare)
+    try:
+        found = decoding_operators(part.matrix, kept)
+    except InputError:
+        return weights
+    ok = found.status
+    weights[ok] = 0
+    at = (taken[:, None, :] == kept[:, :, None]).argmax(axis=2)[ok]
+    values = np.matmul(target, found.D[ok])
+    block = weights[ok]
+    np.put_along_axis(block, np.repeat(at[:, None, :], m, axis=1), values, axis=2)
+    weights[ok] = block
+    return weights
+
+
+def _kept(part: Part, taken: Array, spare: str) -> Array:
+    if spare == "drop" and taken.shape[1] > part.matrix.shape[1]:
+        return first_independent(part.matrix.rounded("float64"), taken)
+    return taken
+
+
+def _kappas(part: Part, subsets: Array, spare: str) -> Array:
+    """kappa_2, kappa_F and kappa_1 of subsets of a part, shape (3, U)."""
+    kappas = np.full((3, len(subsets)), np.inf)
+    counts = subsets.sum(axis=1)
+    for r in np.unique(counts[counts > 0]):
+        at = np.flatnonzero(counts == r)
+        taken = np.nonzero(subsets[at])[1].reshape(len(at), r)
+        if part.lost is not None:
+            matrices, inverses = _lost_systems(part, taken)
+            good = np.ones(len(at), dtype=bool)
+        else:
+            kept = _kept(part, taken, spare)
+            try:
+                found = decoding_operators(part.matrix, kept)
+            except InputError:
+                continue
+            good = found.status
+            matrices, inverses = part.matrix.rounded("float64")[kept[good]], found.D[good]
+        with np.errstate(over="ignore"):
+            for row, norm in enumerate((spectral_norm, frobenius_norm, column_norm)):
+                kappas[row, at[good]] = norm(matrices) * norm(inverses)
+    return kappas
+
+
+def _lost_systems(part: Part, taken: Array) -> tuple[Array, Array]:
+    """The stragglers' systems and their inverses, exactly where float64 does not tell them."""
+    assert part.lost is not None
+    c, s = part.lost.shape
+    lost = c - taken.shape[1]
+    if lost == 0 or lost > s:
+        size = np.ones((len(taken), 1, 1))
+        return size, size * (1.0 if lost == 0 else np.inf)
+    absent = np.ones((len(taken), c), dtype=bool)
+    np.put_along_axis(absent, taken, False, axis=1)
+    rows = np.nonzero(absent)[1].reshape(len(taken), lost)
+    matrices = part.lost.rounded("float64")[rows][:, :, :lost]
+    sigma = np.linalg.svd(matrices, compute_uv=False)
+    inverses = np.empty_like(matrices.swapaxes(1, 2))
+    healthy = sigma[:, -1] > 1e-6 * sigma[:, 0]
+    inverses[healthy] = np.linalg.inv(matrices[healthy])
+    for p in np.flatnonzero(~healthy):
+        inverses[p] = exact.inverse(matrices[p])
+    return matrices, inverses
+
+
+def ideal_weights(choice: Choice, arrived: Array) -> tuple[Array, Array]:
+    """What the decoder would compute without rounding, as pairs of shape (P, m, rows)."""
+    code = choice.code
+    assert isinstance(code, GradientCode)
+    if not code.approximate:
+        return exact_weights(code, arrived, choice.spare)
+    pairs = [to_pair(_approximate_weights(choice, code, row)) for row in arrived]
+    return np.stack([hi for hi, _ in pairs]), np.stack([lo for _, lo in pairs])
+
+
+def _approximate_weights(choice: Choice, code: GradientCode, arrived: Array) -> Any:
+    """The weights that the decoder of an approximate code means, as a rational matrix 1 x rows."""
+    if choice.decoder.name == "closed-form":
+        return flint.fmpq_mat([code.rational_form(arrived)])
+    return least_squares_weights(code, arrived)
+
+
+def ideal_products(choice: Choice, code: GradientCode, arrived: Array) -> tuple[Array, Array]:
+    """D Phi_F of the ideal weights and coefficients of an approximate code, pairs (P, K)."""
+    encoding = code.encoding.rational()[0]
+    stacked = [(_approximate_weights(choice, code, row) * encoding).tolist()[0] for row in arrived]
+    return to_pair(flint.fmpq_mat(stacked))
+
+
+def arithmetic_errors(estimates: Array, ideal: tuple[Array, Array], trial: Trial) -> Array:
+    """||estimate - D Phi_F z|| / ||sum|| per pattern, shape (P,)."""
+    z = trial.blocks[0].reshape(len(trial.blocks[0]), -1).astype(np.float64)
+    hi, lo = exact.product(np.hstack(ideal), np.vstack([z, z]))
+    size = exact.norm((trial.exact.hi, trial.exact.lo)) or 1.0
+    flat = estimates.reshape(len(estimates), -1)
+    return np.array(
+        [
+            exact.norm(exact.error(e, (h, low))) / size
+            for e, h, low in zip(flat, hi, lo, strict=True)
+        ]
+    )
+
+
+def _approximate(choice: Choice, code: GradientCode, arrived: Array) -> Conditions:
+    """Amplification and decoding errors of the decoder's own weights."""
+    count = len(arrived)
+    encoding = code.encoding.rational()[0]
+    target = wanted(code)
+    growth, own, best = np.empty(count), np.empty(count), np.empty(count)
+    sizes = np.abs(code.encoding.rounded("float64")).sum(axis=1) / code.partitions
+    for p, row in enumerate(arrived):
+        weights = _approximate_weights(choice, code, row)
+        optimal = least_squares_weights(code, row)
+        growth[p] = (np.abs(to_pair(weights)[0]) * sizes).sum(axis=1).max()
+        own[p] = _size(weights * encoding - target)
+        best[p] = _size(optimal * encoding - target)
+    nothing = np.full(count, np.inf)
+    kappa = code.condition_number(arrived)
+    return Conditions(
+        np.ones(count, dtype=bool),
+        nothing if kappa is None else kappa,
+        nothing,
+        nothing,
+        growth,
+        growth,
+        {"decoding_error": own, "least_decoding_error": best},
+    )
+
+
+def _size(matrix: Any) -> float:
+    total = sum((x * x for x in matrix.entries()), flint.fmpq(0))
+    return float(np.sqrt(float(flint.arb(total))))
+
+
+def gradient_budget(
+    choice: Choice, ideal: tuple[Array, Array], trial: Trial, estimate: Array
+) -> GradientBudget:
+    """Norms of the stages of `gradient_stages`, relative to the exact sum.
+
+    Parameters
+    ----------
+    choice : Choice
+    ideal : pair of arrays, shape (m, rows)
+        Weights without rounding.
+    trial : Trial
+    estimate : array, shape (m, L, 1)
+    """
+    stages, total, wanted_sum = gradient_stages(choice, ideal, trial, estimate)
+    size = _norm(wanted_sum) or 1.0
+    parts = {name: _norm(vector) / size for name, vector in stages.items()}
+    return GradientBudget(
+        encode=parts["encode"],
+        compute=0.0,
+        decode=parts["decode"],
+        total=_norm(total) / size,
+        approximation=parts["approximation"],
+    )
+
+
+Parts = tuple[Any, Any]
+
+
+def gradient_stages(
+    choice: Choice, ideal: tuple[Array, Array], trial: Trial, estimate: Array
+) -> tuple[dict[str, Parts], Parts, Parts]:
+    """Error vectors approximation, encode and decode, their sum, and the exact sum; all rational.
+
+    Vectors are (real, imaginary) matrices of m rows and up to 16 columns, the first pieces.
+    """
+    held = choice.system.reply
+    assert isinstance(held, Held)
+    top = slice(BUDGET_ROWS)
+    z = _rational(trial.blocks[0][:, top].swapaxes(1, 2).reshape(held.unknowns, -1))
+    phi = _rational(held.coefficients.rounded(choice.precision))
+    weights = _add(_rational(ideal[0]), _rational(ideal[1]))
+    m = held.reduction
+    ones = [[int(c % m == w) for c in range(held.unknowns)] for w in range(m)]
+    wanted_sum = _times((flint.fmpq_mat(ones), None), z)
+    ideal_sum = _times(weights, _times(phi, z))
+    decoded = _times(weights, _rational(trial.replies[:, top, 0]))
+    computed = _rational(estimate[:, top, 0])
+    stages = {
+        "approximation": _minus(ideal_sum, wanted_sum),
+        "encode": _minus(decoded, ideal_sum),
+        "decode": _minus(computed, decoded),
+    }
+    return stages, _minus(computed, wanted_sum), wanted_sum
+
+
+def _rational(matrix: Array) -> Parts:
+    parts = (matrix.real, matrix.imag) if np.iscomplexobj(matrix) else (matrix,)
+    found = [
+        flint.fmpq_mat(*matrix.shape, [flint.fmpq(*map(int, x.as_integer_ratio())) for x in p.flat])
+        for p in parts
+    ]
+    return found[0], (found[1] if len(found) > 1 else None)
+
+
+def _times(a: Parts, b: Parts) -> Parts:
+    real = a[0] * b[0]
+    if a[1] is None and b[1] is None:
+        return real, None
+    if a[1] is not None and b[1] is not None:
+        return real - a[1] * b[1], a[0] * b[1] + a[1] * b[0]
+    return real, (a[1] * b[0] if b[1] is None else a[0] * b[1])
+
+
+def _add(a: Parts, b: Parts) -> Parts:
+    return a[0] + b[0], (None if a[1] is None else a[1] + b[1])
+
+
+def _minus(a: Parts, b: Parts) -> Parts:
+    if a[1] is None and b[1] is None:
+        return a[0] - b[0], None
+    zero = flint.fmpq_mat(a[0].nrows(), a[0].ncols())
+    return a[0] - b[0], (zero if a[1] is None else a[1]) - (zero if b[1] is None else b[1])
+
+
+def _norm(parts: Parts) -> float:
+    entries = [x for part in parts if part is not None for x in part.entries()]
+    total = sum((x * x for x in entries), flint.fmpq(0))
+    with flint.ctx.workprec(128):
+        return float(flint.arb(total).sqrt())

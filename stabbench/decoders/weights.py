@@ -1,0 +1,253 @@
+"""Decoders of gradient codes: weights per survivor set, then one product with the replies."""
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+
+from stabbench.arithmetic import dense
+from stabbench.arithmetic.kernels import checked
+from stabbench.arithmetic.pairs import to_pair
+from stabbench.arithmetic.precision import Precision
+from stabbench.arithmetic.precision import precision as named
+from stabbench.arithmetic.rank import first_independent
+from stabbench.codes.base import Code, System
+from stabbench.codes.gradient.base import GradientCode, Part
+from stabbench.decoders.base import Decoder, Plan, Spare
+from stabbench.decoders.ideal import least_squares_weights, part_weights
+
+Array = np.ndarray[Any, np.dtype[Any]]
+Solver = Callable[[Part, Array], Array]
+
+
+@dataclasses.dataclass(frozen=True)
+class WeightsPlan(Plan):
+    """Weights of every pattern over all replies, zero for those that it does not read.
+
+    Attributes
+    ----------
+    rows : int array, shape (P, r)
+        The replies that arrive.
+    weights : array, shape (P, m, replies), in decoding precision; NaN where there are none
+    """
+
+    rows: Array
+    weights: Array
+
+    def decode(self, replies: Array) -> Array:
+        """The entries of the sum, shape (P, m, L, 1)."""
+        count, m, _ = self.weights.shape
+        flat = replies.reshape(len(replies), -1)
+        dtype = np.result_type(self.weights, flat.real.dtype)
+        received = flat.astype(np.result_type(flat, self.weights.real.dtype), copy=False)
+        with np.errstate(all="ignore"):
+            if np.isfinite(received.sum()):
+                sums = self.weights.reshape(count * m, -1) @ received
+            else:
+                sums = np.concatenate(
+                    [
+                        w[:, used] @ received[used]
+                        for w, used in zip(
+                            self.weights, (self.weights != 0).any(axis=1), strict=True
+                        )
+                    ]
+                )
+        estimate = sums.reshape(count, m, *replies.shape[1:])
+        return checked(estimate, np.result_type(dtype, estimate))
+
+
+@dataclasses.dataclass(frozen=True)
+class Weights(Decoder):
+    """Solve D M_F = Q per survivor set, then combine the replies.
+
+    LU with partial pivoting where a part has as many replies as its rank; least-norm weights by
+    Householder QR where spare replies are used.
+
+    Parameters
+    ----------
+    solve : str
+        ``working``: weights are computed in decoding precision; ``float64``: in float64, then
+        rounded to it once.
+    """
+
+    solve: Literal["working", "float64"] = dataclasses.field(
+        default="working", metadata={"help": "precision in which weights are solved"}
+    )
+
+    name: ClassVar[str] = "weights"
+    source: ClassVar[str] = "Ye, Abbe, arXiv:1802.03475; Kadhe et al., arXiv:2005.07184"
+
+    def accepts(self, code: Code) -> str:
+        """Gradient codes that recover the sum."""
+        if not isinstance(code, GradientCode):
+            return "it decodes gradient codes"
+        return "the code is approximate: allowed are lstsq, closed-form" if code.approximate else ""
+
+    def plan(
+        self, code: Code, system: System, patterns: Array, precision: Precision, spare: Spare
+    ) -> Plan:
+        """Solve for the weights of every distinct subset of every part."""
+        assert isinstance(code, GradientCode)
+        form = precision.decoding
+        if self.solve == "float64":
+            form = named("float64")
+        arrived = code.arrived(patterns)
+
+        def solver(part: Part, taken: Array) -> Array:
+            return solved(part, taken, form, spare)
+
+        weights = assemble(code, arrived, solver, form.storage_dtype(code.is_complex))
+        dtype = precision.decode_dtype(code.is_complex)
+        return WeightsPlan(rows_of(arrived), weights.astype(dtype))
+
+
+@dataclasses.dataclass(frozen=True)
+class ClosedForm(Decoder):
+    """The scheme's own formula for the weights, evaluated in decoding precision.
+
+    Means of groups, Lagrange interpolation at zero, the s x s system of cyclic-mds, constants of
+    designs, components of graphs: see the code's documentation.
+    """
+
+    name: ClassVar[str] = "closed-form"
+    source: ClassVar[str] = "the paper of each scheme"
+
+    def accepts(self, code: Code) -> str:
+        """Gradient codes with a closed form."""
+        if isinstance(code, GradientCode) and code.closed:
+            return ""
+        return "the code has no closed form of its weights"
+
+    def plan(
+        self, code: Code, system: System, patterns: Array, precision: Precision, spare: Spare
+    ) -> Plan:
+        """Evaluate the formula for every pattern."""
+        assert isinstance(code, GradientCode)
+        arrived = code.arrived(patterns)
+        weights = code.closed_form(arrived, precision.decode)
+        dtype = precision.decode_dtype(code.is_complex)
+        return WeightsPlan(rows_of(arrived), checked(weights, dtype))
+
+
+def solved(part: Part, taken: Array, form: Precision, spare: Spare) -> Array:
+    """Weights of a batch of subsets of one part, shape (U, m, r), NaN without full rank.
+
+    Parameters
+    ----------
+    part : Part
+    taken : int array, shape (U, r)
+        Positions within the part.
+    form : Precision
+        Its storage is the arithmetic.
+    spare : {"use", "drop"}
+    """
+    matrix, target = part.matrix.rounded(form), part.target.rounded(form)
+    dtype = np.result_type(matrix, target)
+    m, rho = target.shape
+    count, r = taken.shape
+    if r < rho:
+        return np.full((count, m, r), np.nan, dtype=dtype)
+    kept = first_independent(matrix, taken) if spare == "drop" else taken
+    received = matrix[kept].astype(dtype, copy=False)
+    right = np.broadcast_to(target.T.astype(dtype), (count, rho, m))
+    if kept.shape[1] == rho:
+        found = dense.solve(received.swapaxes(1, 2).copy(), right.copy()).swapaxes(1, 2)
+    else:
+        unit = np.broadcast_to(np.eye(r, dtype=dtype), (count, r, r))
+        with np.errstate(all="ignore"):
+            found = np.matmul(target.astype(dtype), dense.least_squares(received, unit.copy()))
+    weights = np.zeros((count, m, r), dtype=dtype)
+    where = (taken[:, None, :] == kept[:, :, None]).argmax(axis=2)
+    np.put_along_axis(weights, np.repeat(where[:, None, :], m, axis=1), found, axis=2)
+    return checked(weights, dtype)
+
+
+def assemble(code: GradientCode, arrived: Array, solver: Solver, dtype: np.dtype[Any]) -> Array:
+    """Weights of all patterns, shape (P, m, replies), from a solver of subsets of parts.
+
+    Every distinct subset of a part is solved once, and once for all parts of the same matrix.
+    """
+    weights = np.zeros((len(arrived), code.reduction, arrived.shape[1]), dtype=dtype)
+    for parts in families(code):
+        stacked = np.concatenate([arrived[:, part.rows] for part in parts])
+        subsets, inverse = np.unique(stacked, axis=0, return_inverse=True)
+        found = np.zeros((len(subsets), code.reduction, subsets.shape[1]), dtype=dtype)
+        counts = subsets.sum(axis=1)
+        for r in np.unique(counts):
+            at = np.flatnonzero(counts == r)
+            taken = np.nonzero(subsets[at])[1].reshape(len(at), r)
+            values = solver(parts[0], taken) if r else np.full((len(at), code.reduction, 0), 0)
+            if r:
+                spread = np.repeat(taken[:, None, :], code.reduction, axis=1)
+                block = found[at]
+                np.put_along_axis(block, spread, values, axis=2)
+                found[at] = block
+            else:
+                found[at] = np.nan
+        each = inverse.reshape(len(parts), len(arrived))
+        for part, index in zip(parts, each, strict=True):
+            weights[:, :, part.rows] = found[index]
+    return weights
+
+
+def families(code: GradientCode) -> list[list[Part]]:
+    """The parts of a code, those of the same matrix together."""
+    found: dict[tuple[int, int], list[Part]] = {}
+    for part in code.parts:
+        found.setdefault((id(part.matrix), id(part.target)), []).append(part)
+    return list(found.values())
+
+
+def exact_weights(code: GradientCode, arrived: Array, spare: Spare) -> tuple[Array, Array]:
+    """The weights of the ideal code as pairs (hi, lo), shape (P, m, replies) each.
+
+    Of least norm where spare replies are used, by the first independent replies otherwise; NaN
+    where a part lacks rank. For approximate codes the best weights there are.
+    """
+    if code.approximate:
+        pairs = [to_pair(least_squares_weights(code, row)) for row in arrived]
+        return np.stack([hi for hi, _ in pairs]), np.stack([lo for _, lo in pairs])
+    kind = np.dtype(np.complex128 if code.is_complex else np.float64)
+    lows: dict[tuple[int, bytes], Array] = {}
+
+    def high(part: Part, taken: Array) -> Array:
+        values = np.full((len(taken), code.reduction, taken.shape[1]), np.nan, dtype=kind)
+        for at, rows in enumerate(taken):
+            hi, lo = _part_pair(part, rows, spare)
+            values[at] = hi
+            lows[id(part.matrix), rows.tobytes()] = lo
+        return values
+
+    def low(part: Part, taken: Array) -> Array:
+        return np.stack([lows[id(part.matrix), rows.tobytes()] for rows in taken])
+
+    return assemble(code, arrived, high, kind), assemble(code, arrived, low, kind)
+
+
+def _part_pair(part: Part, rows: Array, spare: Spare) -> tuple[Array, Array]:
+    m, rho = part.target.shape
+    if len(rows) < rho:
+        return (np.full((m, len(rows)), np.nan),) * 2
+    kept = rows
+    if spare == "drop":
+        kept = first_independent(part.matrix.rounded("float64"), rows[None])[0]
+    try:
+        found = part_weights(part, kept)
+    except ZeroDivisionError:
+        return (np.full((m, len(rows)), np.nan),) * 2
+    at = np.searchsorted(rows, kept)
+    spread = []
+    for values in found:
+        whole = np.zeros((m, len(rows)), dtype=values.dtype)
+        whole[:, at] = values
+        spread.append(whole)
+    return spread[0], spread[1]
+
+
+def rows_of(arrived: Array) -> Array:
+    """Indices of the replies that arrive, padded with -1 where patterns differ in number."""
+    counts = arrived.sum(axis=1)
+    rows = np.full((len(arrived), counts.max(initial=0)), -1)
+    rows[np.arange(rows.shape[1]) < counts[:, None]] = np.nonzero(arrived)[1]
+    return rows

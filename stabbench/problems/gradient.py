@@ -1,0 +1,140 @@
+"""The sum of partial gradients: drawn ones, or those of a softmax regression on labelled data."""
+
+import dataclasses
+from typing import Any, ClassVar
+
+import numpy as np
+
+from stabbench.arithmetic import exact, multiprecision
+from stabbench.arithmetic.precision import Precision
+from stabbench.codes.base import System
+from stabbench.codes.gradient.base import Held
+from stabbench.errors import InputError
+from stabbench.problems.base import Exact, Problem
+from stabbench.problems.families import Data
+
+Array = np.ndarray[Any, np.dtype[Any]]
+REFERENCES = {"flint": exact.product, "mpmath": multiprecision.product}
+
+
+@dataclasses.dataclass(frozen=True)
+class Gradient(Problem):
+    """The sum of K partial gradients.
+
+    Parameters
+    ----------
+    data : Data
+        Labelled data (digits, breast-cancer, files with X and y) are split into K parts, whose
+        gradients of a softmax regression at one seeded point are the partial gradients; of other
+        data, row i is partial gradient i.
+    partitions : int
+        K.
+
+    Examples
+    --------
+    >>> from stabbench.arithmetic.precision import precision
+    >>> from stabbench.problems.data import Digits
+    >>> Gradient(Digits(), 4).operands(precision("float32"), seed=0)[0].shape
+    (4, 640)
+    """
+
+    data: Data
+    partitions: int
+
+    name: ClassVar[str] = "gradient"
+
+    def operands(self, precision: Precision, seed: int) -> tuple[Array, ...]:
+        """The partial gradients, shape (K, l), rounded to storage."""
+        matrix = self.data.matrix(seed)
+        if matrix.dtype.kind == "c":
+            raise InputError(f"data {self.data.name!r}: complex; allowed are real gradients")
+        try:
+            labels = self.data.labels(seed)
+        except InputError:
+            if len(matrix) < self.partitions:
+                raise InputError(
+                    f"data {self.data.name!r}: {len(matrix)} rows for {self.partitions} partial "
+                    f"gradients; allowed are rows >= {self.partitions}"
+                ) from None
+            return (precision.store(matrix[: self.partitions]),)
+        return (precision.store(softmax_gradients(matrix, labels, self.partitions, seed)),)
+
+    def exact(self, operands: tuple[Array, ...], reference: str) -> Exact:
+        """The sum as a pair, shape (1, l)."""
+        ones = np.ones((1, self.partitions))
+        return Exact(*REFERENCES[reference](ones, operands[0].astype(np.float64)))
+
+    def blocks(self, system: System, operands: tuple[Array, ...]) -> tuple[Array, ...]:
+        """Partial gradients cut into pieces of m entries, shape (K, L, m), padded with zeros."""
+        return (pieces(operands[0], held(system).reduction),)
+
+    def encode(
+        self, system: System, blocks: tuple[Array, ...], precision: Precision
+    ) -> tuple[Array, ...]:
+        """What each worker makes of the partial gradients that it holds, shape (rows, L)."""
+        return (held(system).apply(blocks[0], precision),)
+
+    def work(self, system: System, shares: tuple[Array, ...], precision: Precision) -> Array:
+        """The replies, shape (rows, L, 1): nothing is left to compute."""
+        return shares[0][..., None]
+
+    def wanted(self, system: System, exact: Exact) -> Exact:
+        """The sum by its place within a piece, shape (m, L, 1)."""
+        m = held(system).reduction
+        hi, lo = (pieces(part, m)[0].T[..., None] for part in (exact.hi, exact.lo))
+        return Exact(hi, lo)
+
+
+def held(system: System) -> Held:
+    """The reply map of a gradient code."""
+    if not isinstance(system.reply, Held):
+        raise TypeError("problem gradient needs a gradient code")
+    return system.reply
+
+
+def pieces(gradients: Array, m: int) -> Array:
+    """Cut rows of l entries into pieces of m: shape (K, ceil(l / m), m), padded with zeros.
+
+    Examples
+    --------
+    >>> pieces(np.array([[1.0, 2.0, 3.0]]), 2).tolist()
+    [[[1.0, 2.0], [3.0, 0.0]]]
+    """
+    count, entries = gradients.shape
+    length = -(-entries // m)
+    if length * m != entries:
+        gradients = np.pad(gradients, ((0, 0), (0, length * m - entries)))
+    return np.ascontiguousarray(gradients).reshape(count, length, m)
+
+
+def softmax_gradients(features: Array, labels: Array, parts: int, seed: int) -> Array:
+    """Partial gradients of the mean cross-entropy at W ~ N(0, 0.01), shape (parts, l).
+
+    Parameters
+    ----------
+    features : array, shape (samples, columns)
+    labels : int array, shape (samples,)
+        Classes, numbered from 0.
+    parts : int
+        Samples are split into this many consecutive parts of nearly equal size.
+    seed : int
+        Of the point W (columns x classes).
+
+    Raises
+    ------
+    InputError
+        Labels that are no classes, fewer samples than parts.
+    """
+    if labels.dtype.kind != "i" or labels.min() < 0:
+        raise InputError("labels: allowed are classes 0, 1, 2, ...")
+    samples, columns = features.shape
+    if samples < parts:
+        raise InputError(f"{samples} samples for {parts} partitions; allowed are at least as many")
+    one_hot = np.eye(int(labels.max()) + 1)[labels]
+    random = np.random.default_rng([seed, 23])
+    weights = 0.1 * random.standard_normal((columns, one_hot.shape[1]))
+    scores = features @ weights
+    odds = np.exp(scores - scores.max(axis=1, keepdims=True))
+    residual = (odds / odds.sum(axis=1, keepdims=True) - one_hot) / samples
+    chunks = np.array_split(np.arange(samples), parts)
+    return np.stack([(features[rows].T @ residual[rows]).ravel() for rows in chunks])
