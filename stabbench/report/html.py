@@ -45,7 +45,7 @@ def page(store: Store, found: Sequence[Section], statuses: Table, formats: Seque
         expected=len(store.expected),
         missing=len(store.missing),
         counts=_counts(found),
-        worst=[row for section in found for row in worst(section)],
+        facts=[fact for section in found for fact in section.facts],
         statuses=_view(statuses),
         sections=[
             {
@@ -62,22 +62,6 @@ def page(store: Store, found: Sequence[Section], statuses: Table, formats: Seque
         grids=_grids(store.header or {}),
         environments=_environments(store),
     )
-
-
-def worst(section: Section) -> list[dict[str, Any]]:
-    """Per precision, the record with the fewest digits at its worst survivor set."""
-    least: dict[str, tuple[float, dict[str, Any]]] = {}
-    for table in section.tables:
-        if table.name != "summary":
-            continue
-        for row in table.records():
-            digits = row["digits_worst"]
-            if digits is not None and digits < least.get(row["precision"], (math.inf,))[0]:
-                least[row["precision"]] = digits, row
-    return [
-        row | {"digits": "overflow" if digits == -math.inf else shown(digits, "digits")}
-        for digits, row in least.values()
-    ]
 
 
 def _counts(found: Sequence[Section]) -> list[tuple[str, int]]:

@@ -7,8 +7,18 @@ from stabbench.report.plots.base import Plot
 from stabbench.report.table import Table
 from stabbench.sweeps.case import Record
 
-TableMaker = Callable[[Sequence[Record]], Iterable[Table]]
 PlotMaker = Callable[[Sequence[Record]], Iterable[Plot]]
+TableMaker = Callable[[Sequence[Record]], Iterable[Table]]
+FactMaker = Callable[[Sequence[Record]], Iterable["Fact"]]
+
+
+@dataclasses.dataclass(frozen=True)
+class Fact:
+    """A line for the head of the page: a value, what it is, where it was found."""
+
+    value: str
+    meaning: str
+    details: tuple[str, ...] = ()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -21,6 +31,8 @@ class Sheet:
         Heading of the section.
     tables, plots : tuple of functions
         From all records of the kind, of any status, to tables or plots; none if nothing applies.
+    facts : function, optional
+        From the records to the facts at the head of the page.
     terms : tuple of (str, str)
         Words of the tables and plots with their definitions.
     """
@@ -28,6 +40,7 @@ class Sheet:
     title: str
     tables: tuple[TableMaker, ...]
     plots: tuple[PlotMaker, ...] = ()
+    facts: FactMaker | None = None
     terms: tuple[tuple[str, str], ...] = ()
 
 
@@ -40,6 +53,7 @@ def register(
     title: str,
     tables: Iterable[TableMaker],
     plots: Iterable[PlotMaker] = (),
+    facts: FactMaker | None = None,
     terms: Iterable[tuple[str, str]] = (),
 ) -> None:
     """State the tables and plots of a kind of case, in the order in which a report shows them.
@@ -57,6 +71,8 @@ def register(
     tables, plots : iterable of functions
         See `Sheet`; a maker of plots returns `stabbench.report.plots.base.Plot` values, whose
         data are a `stabbench.report.table.Table` and whose `draw` imports matplotlib itself.
+    facts : function, optional
+        From the records to a few `Fact` values for the head of the page.
     terms : iterable of (str, str)
         Definitions for the page's section on reading it.
 
@@ -76,4 +92,4 @@ def register(
     """
     if kind in SHEETS:
         raise ValueError(f"kind {kind!r} is registered already")
-    SHEETS[kind] = Sheet(title, tuple(tables), tuple(plots), tuple(terms))
+    SHEETS[kind] = Sheet(title, tuple(tables), tuple(plots), facts, tuple(terms))

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from stabbench.report import tables
 from stabbench.report.plots.base import Plot
-from stabbench.report.registry import SHEETS, Sheet
+from stabbench.report.registry import SHEETS, Fact, Sheet
 from stabbench.report.table import Table
 from stabbench.sweeps.case import Record
 
@@ -25,6 +25,7 @@ class Section:
     tables : tuple of Table
     plots : tuple of Plot
         Not drawn yet.
+    facts : tuple of Fact
     """
 
     kind: str
@@ -32,6 +33,7 @@ class Section:
     records: tuple[Record, ...]
     tables: tuple[Table, ...]
     plots: tuple[Plot, ...]
+    facts: tuple[Fact, ...]
 
 
 def sections(records: Iterable[Record]) -> list[Section]:
@@ -52,5 +54,6 @@ def sections(records: Iterable[Record]) -> list[Section]:
         sheet = SHEETS.get(kind, Sheet(f"Cases of kind {kind}", (tables.plain,)))
         made = [table for maker in sheet.tables for table in maker(mine)]
         plots = [plot for maker in sheet.plots for plot in maker(mine)]
-        found.append(Section(kind, sheet, tuple(mine), tuple(made), tuple(plots)))
+        facts = tuple(sheet.facts(mine)) if sheet.facts else ()
+        found.append(Section(kind, sheet, tuple(mine), tuple(made), tuple(plots), facts))
     return found

@@ -1,9 +1,18 @@
 """What a report shows for cases of kind ``stability``."""
 
+import math
+from collections.abc import Iterator, Sequence
+
 from stabbench.report import tables
+from stabbench.report.entries import Entry, entries
+from stabbench.report.plots.cost import cost
+from stabbench.report.plots.distribution import distribution
 from stabbench.report.plots.errors import error_against_n
+from stabbench.report.plots.heatmap import heatmap
 from stabbench.report.plots.prediction import prediction
-from stabbench.report.registry import register
+from stabbench.report.registry import Fact, register
+from stabbench.report.render import shown
+from stabbench.sweeps.case import Record
 
 TERMS = {
     "relative error": (
@@ -39,10 +48,34 @@ TERMS = {
     ),
 }
 
+
+def facts(records: Sequence[Record]) -> Iterator[Fact]:
+    """The fewest digits of every precision, and where they were found."""
+    least: dict[str, Entry] = {}
+    for e in entries(records):
+        digits = e.digits()
+        if digits is not None and digits < _digits(least.get(e.precision)):
+            least[e.precision] = e
+    for precision, e in least.items():
+        digits = _digits(e)
+        value = "overflow" if digits == -math.inf else f"{shown(digits, 'digits')} digits"
+        details = (
+            f"{e.code}, {e.decoder}, n = {e.n}, s = {e.stragglers}",
+            f"stragglers {e.worst_stragglers}",
+        )
+        yield Fact(value, f"worst of {precision}", details)
+
+
+def _digits(e: Entry | None) -> float:
+    found = None if e is None else e.digits()
+    return math.inf if found is None else found
+
+
 register(
     "stability",
     title="Stability of decoding",
     tables=(tables.main, tables.advice, tables.why, tables.cost),
-    plots=(error_against_n, prediction),
+    plots=(heatmap, error_against_n, distribution, prediction, cost),
+    facts=facts,
     terms=TERMS.items(),
 )

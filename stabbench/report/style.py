@@ -8,13 +8,18 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
+    from matplotlib.lines import Line2D
 
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000", "#8C6D31")
 """Okabe and Ito's colours without yellow, which is faint on white; then black and brown."""
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*", "<", ">", "p", "h")
+RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 GREY = "#7A7A7A"
-FARTHEST = 24
-"""Decades that an axis spans at most; what lies beyond is marked at its edge."""
+LOST = 1e3
+"""Relative errors beyond this are marked at the edge: nothing is left of the result."""
+FARTHEST = 1e25
+"""Condition numbers and amplifications beyond this are marked at the edge."""
 PARAMETERS: dict[str, Any] = {
     "font.family": "DejaVu Sans",
     "font.size": 9,
@@ -63,14 +68,18 @@ def marker(index: int) -> str:
     return MARKERS[index % len(MARKERS)]
 
 
-def limits(values: Iterable[float | None], spare: float = 0.3) -> tuple[float, float]:
+def limits(
+    values: Iterable[float | None], most: float = LOST, spare: float = 0.3
+) -> tuple[float, float]:
     """Ends of a logarithmic axis for values that may be zero, infinite or missing.
 
     Parameters
     ----------
     values : iterable of float or None
+    most : float
+        Values beyond it do not widen the axis; they are marked at its edge.
     spare : float
-        Decades left free at both ends, where infinite and zero values are marked.
+        Decades left free at both ends.
 
     Examples
     --------
@@ -78,12 +87,39 @@ def limits(values: Iterable[float | None], spare: float = 0.3) -> tuple[float, f
     >>> round(math.log10(low)), round(math.log10(high))
     (-7, -2)
     """
-    finite = [math.log10(v) for v in values if v is not None and 0 < v < math.inf]
-    if not finite:
-        return 0.1, 10.0
-    low = min(finite)
-    high = min(max(finite), low + FARTHEST)
-    return 10 ** (low - spare), 10 ** (high + spare)
+    finite = [math.log10(v) for v in values if v is not None and 0 < v <= most]
+    low, high = min(finite, default=-1.0) - spare, max(finite, default=0.0) + spare
+    missing = max(1.1 - (high - low), 0.0) / 2
+    return 10 ** (low - missing), 10 ** (high + missing)
+
+
+def logarithmic(axis: "Axis", ends: tuple[float, float]) -> None:
+    """Give an axis a logarithmic scale with plain powers of ten.
+
+    Parameters
+    ----------
+    axis : Axis
+        ``axes.xaxis`` or ``axes.yaxis``.
+    ends : (float, float)
+        At least a decade apart, see `limits`.
+    """
+    from matplotlib.ticker import FuncFormatter, NullFormatter
+
+    letter = "x" if axis is axis.axes.xaxis else "y"
+    axis.axes.set(**{f"{letter}scale": "log", f"{letter}lim": ends})
+    axis.set_major_formatter(FuncFormatter(lambda value, _: power(value)))
+    axis.set_minor_formatter(NullFormatter())
+
+
+def power(value: float) -> str:
+    """A power of ten in letters.
+
+    Examples
+    --------
+    >>> power(1e-7)
+    '10⁻⁷'
+    """
+    return "10" + str(round(math.log10(value))).translate(RAISED)
 
 
 def inside(value: float, ends: tuple[float, float]) -> float:
@@ -91,36 +127,62 @@ def inside(value: float, ends: tuple[float, float]) -> float:
     return min(max(value, ends[0]), ends[1])
 
 
-def beyond(value: float) -> str:
-    """What is written beside a value at the edge of its axis."""
-    return "∞" if math.isinf(value) else f"1e{round(math.log10(value))}"
-
-
 def mark_edge(
     axes: "Axes",
-    x: float,
-    y: float,
+    point: tuple[float, float],
     ends: tuple[float, float],
     *,
     paint: str,
     vertical: bool = True,
 ) -> None:
-    """Mark a value beyond the end of an axis by an arrow head at the edge and its size in words."""
+    """Mark a value beyond the end of an axis by an arrow head at that end.
+
+    The head is filled for infinity and for zero, open for finite values beyond the axis.
+
+    Parameters
+    ----------
+    axes : Axes
+    point : (float, float)
+        Where the point would be; its other coordinate lies within the axes.
+    ends : (float, float)
+        Of the axis that it leaves.
+    paint : str
+        Colour.
+    vertical : bool
+        Whether it leaves the y axis, else the x axis.
+    """
+    x, y = point
     value = y if vertical else x
-    top = value > ends[1]
+    high = value > ends[1]
     place = (x, inside(y, ends)) if vertical else (inside(x, ends), y)
-    shape = ("^" if top else "v") if vertical else (">" if top else "<")
-    axes.plot(*place, marker=shape, color=paint, linestyle="none", clip_on=False, zorder=5)
-    axes.annotate(
-        beyond(value) if top else "0",
-        place,
-        xytext=(4, -3 if top else 2) if vertical else (-4, 5),
-        textcoords="offset points",
-        fontsize=7,
+    shape = ("^" if high else "v") if vertical else (">" if high else "<")
+    full = value == 0 or math.isinf(value)
+    face = paint if full else "white"
+    axes.plot(
+        *place,
+        marker=shape,
         color=paint,
-        ha="left" if vertical else "right",
-        annotation_clip=False,
+        markerfacecolor=face,
+        linestyle="none",
+        clip_on=False,
+        zorder=5,
     )
+
+
+def edge_legend(values: Iterable[float], ends: tuple[float, float]) -> "list[Line2D]":
+    """Legend entries for the arrow heads that values beyond an axis have at its edge."""
+    from matplotlib.lines import Line2D
+
+    beyond = [value for value in values if value > ends[1]]
+    found = [
+        ("infinite (overflow)", GREY, any(math.isinf(value) for value in beyond)),
+        ("beyond the axis", "white", any(math.isfinite(value) for value in beyond)),
+    ]
+    return [
+        Line2D([], [], color=GREY, marker="^", markerfacecolor=face, linestyle="none", label=label)
+        for label, face, present in found
+        if present
+    ]
 
 
 def steps(values: Sequence[int]) -> float:

@@ -4,8 +4,8 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from stabbench.report import style
-from stabbench.report.entries import Entry, by_setting, entries
-from stabbench.report.plots.base import Plot, groups, labels, slug
+from stabbench.report.entries import Entry
+from stabbench.report.plots.base import Plot, pages, slug
 from stabbench.report.table import Column, Table, table
 from stabbench.sweeps.case import Record
 
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 NAME = "error-against-n"
 CAPTION = (
     "Filled markers and lines: median over survivor sets. Open markers: worst survivor set. "
-    "Dashed: the bound u a(F) at its worst. Arrow heads at the top edge: overflow, or beyond the "
-    "axis."
+    "Dashed: the bound u a(F) at its worst. Filled arrow heads at the edge: infinite error "
+    "(overflow); open ones: beyond the axis."
 )
 COLUMNS = (
     Column("precision", "precision"),
@@ -32,48 +32,26 @@ COLUMNS = (
     Column("bound", "u a(F)", "number"),
     Column("status", "status"),
 )
-ROWS = 5
 
 
 def error_against_n(records: Sequence[Record]) -> Iterator[Plot]:
     """A figure per setting and precision; panels per group of codes and number of stragglers."""
-    for setting, found in by_setting(entries(records)).items():
-        measured = [e for e in found if e.value("relative_error") is not None]
-        for precision in dict.fromkeys(e.precision for e in measured):
-            here = [e for e in measured if e.precision == precision]
-            parts = groups(here)
-            for page in range(0, len(parts), ROWS):
-                number = str(page // ROWS + 1) if len(parts) > ROWS else ""
-                rows = list(_rows(here, parts[page : page + ROWS], labels(measured)))
-                title = f"Relative error against n, {precision}"
-                title += f" ({setting})" if setting else ""
-                name = slug(NAME, precision, setting, number)
-                data = table(name, title, COLUMNS, rows)
-                yield Plot(name, title, CAPTION, data, draw)
+    for page in pages(records):
+        rows = [place | _row(e) for place, mine in page.lines() for e in mine]
+        title = page.title("Relative error against n")
+        name = slug(NAME, page.precision, page.setting, page.number)
+        yield Plot(name, title, CAPTION, table(name, title, COLUMNS, rows), draw)
 
 
-def _rows(
-    found: Sequence[Entry],
-    parts: Sequence[tuple[str, list[tuple[str, str]]]],
-    names: dict[tuple[str, str], str],
-) -> Iterator[dict[str, Any]]:
-    for panel, (families, keys) in enumerate(parts):
-        for line, key in enumerate(keys):
-            mine = [e for e in found if e.key == key]
-            for e in sorted(mine, key=lambda e: (e.stragglers, e.n)):
-                yield {
-                    "precision": e.precision,
-                    "stragglers": e.stragglers,
-                    "panel": panel,
-                    "families": families,
-                    "line": line,
-                    "code": names[key],
-                    "n": e.n,
-                    "median": e.value("relative_error", "median"),
-                    "worst": e.value("relative_error"),
-                    "bound": e.value("predicted_error"),
-                    "status": e.record.status,
-                }
+def _row(e: Entry) -> dict[str, Any]:
+    return {
+        "stragglers": e.stragglers,
+        "n": e.n,
+        "median": e.value("relative_error", "median"),
+        "worst": e.value("relative_error"),
+        "bound": e.value("predicted_error"),
+        "status": e.record.status,
+    }
 
 
 def draw(data: Table) -> "Figure":
@@ -94,15 +72,14 @@ def draw(data: Table) -> "Figure":
             _panel(axes, [row for row in shown if row["stragglers"] == s], ends)
             axes.set_title(f"{families}, s = {s}")
         panels[0].set_ylabel("relative error")
-        _legend(panels[-1], shown)
+        _legend(panels[-1], shown, ends)
     for axes in grid[-1]:
         axes.set_xlabel("workers n")
     return figure
 
 
 def _panel(axes: "Axes", rows: Sequence[dict[str, Any]], ends: tuple[float, float]) -> None:
-    axes.set_yscale("log")
-    axes.set_ylim(*ends)
+    style.logarithmic(axes.yaxis, ends)
     counts = sorted({row["n"] for row in rows})
     axes.set_xticks(counts)
     total = max((row["line"] for row in rows), default=0) + 1
@@ -122,16 +99,18 @@ def _line(
     axes.vlines(x, median, worst, color=paint, linewidth=1, alpha=0.6)
     axes.plot(x, median, color=paint, marker=shape)
     open_style: dict[str, Any] = {"markerfacecolor": "white", "linestyle": "none"}
-    axes.plot(x, worst, color=paint, marker=shape, **open_style)
+    within = [(a, b) for a, b in zip(x, worst, strict=True) if ends[0] < b < ends[1]]
+    if within:
+        axes.plot(*zip(*within, strict=True), color=paint, marker=shape, **open_style)
     bounds = [(a, row["bound"]) for a, row in zip(x, rows, strict=True) if row["bound"]]
     if bounds:
         axes.plot(*zip(*bounds, strict=True), color=paint, linestyle="--", linewidth=1, alpha=0.8)
     for a, row in zip(x, rows, strict=True):
         if not ends[0] <= row["worst"] <= ends[1]:
-            style.mark_edge(axes, a, row["worst"], ends, paint=paint)
+            style.mark_edge(axes, (a, row["worst"]), ends, paint=paint)
 
 
-def _legend(axes: "Axes", rows: Sequence[dict[str, Any]]) -> None:
+def _legend(axes: "Axes", rows: Sequence[dict[str, Any]], ends: tuple[float, float]) -> None:
     from matplotlib.lines import Line2D
 
     names = dict(sorted((row["line"], row["code"]) for row in rows))
@@ -146,4 +125,5 @@ def _legend(axes: "Axes", rows: Sequence[dict[str, Any]]) -> None:
         ),
         Line2D([], [], linestyle="--", linewidth=1, label="bound u a(F)", **grey),
     ]
+    handles += style.edge_legend([row["worst"] for row in rows], ends)
     axes.legend(handles=handles, loc="upper left", bbox_to_anchor=(1.02, 1.0))

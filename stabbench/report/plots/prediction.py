@@ -19,7 +19,8 @@ CAPTION = (
     "Every point is a case: its worst error against its worst condition number (left) and its "
     "worst amplification (right). Lines: error = u κ₂ and error = u a(F), one per unit round-off "
     "u. Points above a line lost more digits than predicted, points far below it fewer. Arrow "
-    "heads at an edge: infinite (overflow, undecodable survivor sets) or beyond the axis."
+    "heads at an edge: infinite (filled: overflow, undecodable survivor sets) or beyond the axis "
+    "(open)."
 )
 COLUMNS = (
     Column("precision", "precision"),
@@ -79,7 +80,7 @@ def draw(data: Table) -> "Figure":
     left.set_xlabel("worst condition number κ₂")
     right.set_xlabel("worst amplification a(F)")
     left.set_ylabel("worst relative error")
-    legend(right, rows)
+    legend(right, rows, ends)
     return figure
 
 

@@ -26,8 +26,9 @@ def points(
     ends : (float, float)
         Ends of the y axis.
     """
-    across = style.limits([row[keys[0]] for row in rows])
-    axes.set(xscale="log", yscale="log", xlim=across, ylim=ends)
+    across = style.limits([row[keys[0]] for row in rows], style.FARTHEST)
+    style.logarithmic(axes.xaxis, across)
+    style.logarithmic(axes.yaxis, ends)
     for family, shape in families(rows).items():
         for precision, paint in precisions(rows).items():
             pairs = [
@@ -39,7 +40,7 @@ def points(
     return across
 
 
-def legend(axes: "Axes", rows: Rows) -> None:
+def legend(axes: "Axes", rows: Rows, ends: tuple[float, float]) -> None:
     """The legend of colours and markers, right of the axes."""
     from matplotlib.lines import Line2D
 
@@ -52,6 +53,7 @@ def legend(axes: "Axes", rows: Rows) -> None:
         Line2D([], [], marker=shape, color=style.GREY, label=name, **none)
         for name, shape in families(rows).items()
     ]
+    handles += style.edge_legend([row["error"] for row in rows], ends)
     axes.legend(handles=handles, loc="upper left", bbox_to_anchor=(1.02, 1.0))
 
 
@@ -83,6 +85,8 @@ def _group(
         wide = not ends[0][0] <= x <= ends[0][1]
         tall = not ends[1][0] <= y <= ends[1][1]
         if wide:
-            style.mark_edge(axes, x, style.inside(y, ends[1]), ends[0], paint=paint, vertical=False)
+            place = x, style.inside(y, ends[1])
+            style.mark_edge(axes, place, ends[0], paint=paint, vertical=False)
         if tall:
-            style.mark_edge(axes, style.inside(x, ends[0]), y, ends[1], paint=paint)
+            place = style.inside(x, ends[0]), y
+            style.mark_edge(axes, place, ends[1], paint=paint)
