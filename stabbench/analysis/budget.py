@@ -77,10 +77,10 @@ def budget(
     Budget(encode=0.0, compute=0.0, decode=0.5, total=0.5)
     """
     stages, exact = stage_errors(received, shares, operand, replies, blocks, estimate)
-    size = _norm(exact) or 1.0
+    size = norm(exact) or 1.0
     total = stages["encode"] + stages["compute"] + stages["decode"]
-    parts = {stage: _norm(stages[stage]) / size for stage in STAGES}
-    return Budget(**parts, total=_norm(total) / size)
+    parts = {stage: norm(stages[stage]) / size for stage in STAGES}
+    return Budget(**parts, total=norm(total) / size)
 
 
 def stage_errors(
@@ -93,29 +93,30 @@ def stage_errors(
     """
     is_complex = any(map(np.iscomplexobj, (received, shares, operand, replies, estimate)))
     r, k = received.shape
-    exact = _product(blocks, operand, is_complex)
-    products = _product(shares, operand, is_complex)
-    arrived = _rational(replies.reshape(r, -1), is_complex)
+    exact = exact_products(blocks, operand, is_complex)
+    products = exact_products(shares, operand, is_complex)
+    arrived = rational(replies.reshape(r, -1), is_complex)
     width = products.ncols()
-    sides = _beside(products, arrived)
-    decoded = _decode(_matrix(received, is_complex), sides)
+    sides = beside(products, arrived)
+    decoded = exact_decode(acting(received, is_complex), sides)
     encoded = Rational([row[:width] for row in decoded.tolist()])
     computed = Rational([row[width:] for row in decoded.tolist()])
     return {
         "encode": encoded - exact,
         "compute": computed - encoded,
-        "decode": _rational(estimate.reshape(k, -1), is_complex) - computed,
+        "decode": rational(estimate.reshape(k, -1), is_complex) - computed,
     }, exact
 
 
-def _decode(matrix: Rational, sides: Rational) -> Rational:
+def exact_decode(matrix: Rational, sides: Rational) -> Rational:
+    """Solution, in the least-squares sense for more rows than columns, of a real system."""
     if matrix.nrows() == matrix.ncols():
         return matrix.solve(sides)
     adjoint = matrix.transpose()
     return (adjoint * matrix).solve(adjoint * sides)
 
 
-def _product(stack: Array, operand: Array, is_complex: bool) -> Rational:
+def exact_products(stack: Array, operand: Array, is_complex: bool) -> Rational:
     """stack[i] @ operand for every i without rounding, one row of the result per i."""
     count, length, columns = stack.shape
     left, rows = scaled(stack.reshape(-1, columns), 1)
@@ -128,18 +129,19 @@ def _product(stack: Array, operand: Array, is_complex: bool) -> Rational:
     return _stacked(parts, count, length * operand.shape[1], is_complex)
 
 
-def _rational(rows: Array, is_complex: bool) -> Rational:
+def rational(rows: Array, is_complex: bool) -> Rational:
+    """The exact entries; of complex rows the real parts over the imaginary parts."""
     parts = [rows.real, rows.imag] if np.iscomplexobj(rows) else [rows]
     entries = [[flint.fmpq(*x.as_integer_ratio()) for x in p.ravel().tolist()] for p in parts]
     return _stacked(entries, rows.shape[0], rows.shape[1], is_complex)
 
 
-def _matrix(matrix: Array, is_complex: bool) -> Rational:
+def acting(matrix: Array, is_complex: bool) -> Rational:
     """The real matrix that acts on stacked vectors as `matrix` does."""
     if not is_complex:
-        return _rational(matrix, False)
-    left, right = _rational(matrix.astype(np.complex128), True), 1j * matrix.astype(np.complex128)
-    return _beside(left, _rational(right, True))
+        return rational(matrix, False)
+    left, right = rational(matrix.astype(np.complex128), True), 1j * matrix.astype(np.complex128)
+    return beside(left, rational(right, True))
 
 
 def _stacked(parts: list[list[Any]], rows: int, columns: int, is_complex: bool) -> Rational:
@@ -148,7 +150,8 @@ def _stacked(parts: list[list[Any]], rows: int, columns: int, is_complex: bool) 
     return Rational(rows * len(parts), columns, [x for part in parts for x in part])
 
 
-def _beside(left: Rational, right: Rational) -> Rational:
+def beside(left: Rational, right: Rational) -> Rational:
+    """The columns of both."""
     return Rational([[*a, *b] for a, b in zip(left.tolist(), right.tolist(), strict=True)])
 
 
@@ -158,7 +161,8 @@ def _dyadic(mantissa: int, exponent: int) -> flint.fmpq:
     return flint.fmpq(mantissa, 1 << -exponent)
 
 
-def _norm(vector: Rational) -> float:
+def norm(vector: Rational) -> float:
+    """Euclidean norm of all entries."""
     return math.hypot(*_floats(vector.entries()))
 
 

@@ -8,8 +8,10 @@ import numpy as np
 
 from stabbench.analysis.amplification import amplification, elimination_amplification
 from stabbench.analysis.duality import spectral_norm
+from stabbench.analysis.large import svd_operators
 from stabbench.analysis.metrics import Statistic
 from stabbench.analysis.operators import (
+    DecodingOperators,
     column_norm,
     decoding_operators,
     frobenius_norm,
@@ -18,10 +20,13 @@ from stabbench.analysis.survivors import policy
 from stabbench.arithmetic.coefficients import Coefficients
 from stabbench.arithmetic.precision import Precision, precision
 from stabbench.codes.base import Code, LinearCode
+from stabbench.codes.operators import Dense, Operator
 from stabbench.errors import InputError
 
 Array = np.ndarray[Any, np.dtype[Any]]
 BATCH_ENTRIES = 1 << 21
+MOST_UNKNOWNS = 128
+"""Unknowns up to which duality in ball arithmetic is fast enough."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -52,7 +57,7 @@ class Conditions:
     others: dict[str, Array] = dataclasses.field(default_factory=dict)
 
 
-def conditions(generator: Coefficients, rows: Array) -> Conditions:
+def conditions(generator: Coefficients, rows: Array, target: Array | None = None) -> Conditions:
     """Conditions of the chosen rows of a generator, right at any magnitude.
 
     Parameters
@@ -60,6 +65,8 @@ def conditions(generator: Coefficients, rows: Array) -> Conditions:
     generator : Coefficients, n x k
     rows : int array, shape (P, r)
         The rows that arrive, per pattern.
+    target : array, shape (wanted, k), optional
+        T, what is wanted of the unknowns; all of them unless given.
 
     Examples
     --------
@@ -76,7 +83,7 @@ def conditions(generator: Coefficients, rows: Array) -> Conditions:
     for start in range(0, count, step):
         part = rows[start : start + step]
         try:
-            found = decoding_operators(generator, part)
+            found = operators_of(generator, part)
         except InputError:
             break
         decodable[start : start + step] = found.status
@@ -86,10 +93,15 @@ def conditions(generator: Coefficients, rows: Array) -> Conditions:
             values["kappa_2"][at] = spectral_norm(received) * spectral_norm(inverse)
             values["kappa_F"][at] = frobenius_norm(received) * frobenius_norm(inverse)
             values["kappa_1"][at] = column_norm(received) * column_norm(inverse)
-        values["amplification"][at] = amplification(inverse, received)
+        decoder, size = inverse, 1.0
+        if target is not None:
+            with np.errstate(over="ignore", invalid="ignore"):
+                decoder = np.matmul(target, inverse)
+            size = float(np.abs(target).sum(axis=1).max())
+        values["amplification"][at] = amplification(decoder, received) / size
         values["elimination"][at] = values["amplification"][at]
         if rows.shape[1] == generator.shape[1]:
-            own = elimination_amplification(inverse, received)
+            own = elimination_amplification(decoder, received) / size
             values["elimination"][at] = np.maximum(own, values["amplification"][at])
     return Conditions(
         decodable,
@@ -99,6 +111,32 @@ def conditions(generator: Coefficients, rows: Array) -> Conditions:
         amplification=values["amplification"],
         elimination=values["elimination"],
     )
+
+
+def merged(parts: list[tuple[Array, Conditions]]) -> Conditions:
+    """Conditions of all patterns from those of groups of them.
+
+    Parameters
+    ----------
+    parts : list of (int array, Conditions)
+        The patterns of each group, and their conditions.
+    """
+    order = np.argsort(np.concatenate([members for members, _ in parts]))
+    values: dict[str, Any] = {
+        field.name: np.concatenate([getattr(found, field.name) for _, found in parts])[order]
+        for field in dataclasses.fields(Conditions)[:-1]
+    }
+    return Conditions(**values)
+
+
+def operators_of(generator: Coefficients, rows: Array) -> DecodingOperators:
+    """Pseudo-inverses by duality, or for many unknowns by singular values in float64.
+
+    See `decoding_operators`.
+    """
+    if generator.shape[1] <= MOST_UNKNOWNS:
+        return decoding_operators(generator, rows)
+    return svd_operators(generator, rows)
 
 
 @functools.lru_cache(maxsize=16)
@@ -116,6 +154,19 @@ def stored_generator(code: LinearCode, storage: str) -> Coefficients:
     if not np.isfinite(values).all():
         raise OverflowError(f"an entry of the generator of {code.spec} overflows {storage}")
     return Coefficients.from_array(values)
+
+
+@functools.lru_cache(maxsize=16)
+def stored_reply(reply: Operator, storage: str) -> Coefficients:
+    """A dense reply map as a precision stores it, see `Dense.stored`.
+
+    Raises
+    ------
+    OverflowError
+        If a coefficient overflows in the storage format.
+    """
+    assert isinstance(reply, Dense)
+    return reply.stored(storage)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -155,7 +206,8 @@ def condition_numbers(
     Parameters
     ----------
     code : Code
-        A code with a dense generator.
+        A code with a dense reply map: of a code for products, the map from the block products, or
+        from their aligned sums, to the replies.
     patterns : str or array
         A policy (``all``, ``random:500``, ``auto``, ...) or 0/1 rows of shape (P, n).
     precision : str
@@ -166,7 +218,7 @@ def condition_numbers(
     Raises
     ------
     InputError
-        For codes without a dense generator, unknown precisions and patterns.
+        For codes without a dense reply map, unknown precisions and patterns.
 
     Examples
     --------
@@ -175,12 +227,15 @@ def condition_numbers(
     >>> round(numbers.worst, 3), numbers.label
     (54.964, 'exhaustive')
     """
-    if not isinstance(code, LinearCode):
-        raise InputError(f"{code.spec}: condition numbers need a dense generator")
+    if not code.dense:
+        raise InputError(f"{code.spec}: condition numbers need a dense reply map")
     table, label = table_of(code, patterns, seed)
-    storage = precision if precision == "exact" else storage_name(precision)
-    generator = stored_generator(code, storage)
-    values = conditions(generator, code.system().rows(table)).kappa_2
+    system = code.system(code.problems[0])
+    generator = stored_reply(
+        system.reply, precision if precision == "exact" else storage_name(precision)
+    )
+    parts = [(group, conditions(generator, rows)) for group, rows in system.batches(table)]
+    values = merged(parts).kappa_2
     summary = Statistic.of(values, table)
     return ConditionNumbers(
         values,

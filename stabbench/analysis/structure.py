@@ -11,7 +11,7 @@ from stabbench.analysis.conditions import Conditions
 from stabbench.arithmetic.precision import Precision
 from stabbench.codes.base import Code, System
 from stabbench.decoders.base import Decoder, Spare
-from stabbench.problems.base import Exact
+from stabbench.problems.base import Exact, Problem
 
 Array = np.ndarray[Any, np.dtype[Any]]
 BUDGET_ROWS = 16
@@ -27,6 +27,7 @@ class Choice:
     decoder: Decoder
     precision: Precision
     spare: Spare
+    problem: Problem | None = None
 
 
 @dataclasses.dataclass(frozen=True)

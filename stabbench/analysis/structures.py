@@ -2,18 +2,21 @@
 
 from stabbench.analysis.gradient import Gradient
 from stabbench.analysis.linear import Linear
+from stabbench.analysis.product import Product
 from stabbench.analysis.structure import Structure
-from stabbench.codes.base import Code, LinearCode
+from stabbench.codes.base import Code, LinearCode, System
 from stabbench.codes.gradient.base import GradientCode
+from stabbench.codes.product import ProductSystem
 
-STRUCTURES: tuple[tuple[type[Code], Structure], ...] = (
+STRUCTURES: tuple[tuple[type[Code | System], Structure], ...] = (
+    (ProductSystem, Product()),
     (LinearCode, Linear()),
     (GradientCode, Gradient()),
 )
 
 
-def structure_of(code: Code) -> Structure:
-    """The analysis of a code's structure.
+def structure_of(code: Code, system: System | None = None) -> Structure:
+    """The analysis of a code's structure, which may depend on the problem that a system serves.
 
     Raises
     ------
@@ -21,6 +24,6 @@ def structure_of(code: Code) -> Structure:
         If no structure is registered for this kind of code.
     """
     for kind, structure in STRUCTURES:
-        if isinstance(code, kind):
+        if isinstance(code, kind) or isinstance(system, kind):
             return structure
     raise TypeError(f"no analysis for codes of type {type(code).__name__}")

@@ -28,16 +28,34 @@ class System:
         Phi, from the unknown blocks to the replies.
     owner : int array, shape (rows,)
         The worker that sends each row; a worker may send several.
+    target : Coefficients, optional
+        T, what is wanted of the unknowns; all of them where there is none.
     """
 
     encoders: tuple[Operator, ...]
     reply: Operator
     owner: Array
+    target: Coefficients | None = None
 
     @property
     def workers(self) -> int:
         """Number of workers."""
         return int(self.owner.max()) + 1
+
+    def holder(self, operand: int) -> Array:
+        """The worker that holds each share of an operand."""
+        return self.owner
+
+    def batches(self, patterns: Array) -> list[tuple[Array, Array]]:
+        """Patterns by the number of rows that they bring: indices (Q,) and row indices (Q, r).
+
+        Parameters
+        ----------
+        patterns : int array, shape (P, n)
+        """
+        counts = (patterns[:, self.owner] > 0).sum(axis=1)
+        groups = [np.flatnonzero(counts == count) for count in np.unique(counts)]
+        return [(group, self.rows(patterns[group])) for group in groups]
 
     def rows(self, patterns: Array) -> Array:
         """Row indices that arrive, shape (P, r), for patterns with equal numbers of messages.
@@ -79,6 +97,8 @@ class Code(ABC):
     source: ClassVar[str] = ""
     groups: ClassVar[frozenset[str]] = frozenset()
     problems: ClassVar[tuple[str, ...]] = ("matvec",)
+    dense: ClassVar[bool] = False
+    """Whether the reply map is a matrix of coefficients, which dense decoders need."""
 
     def __post_init__(self) -> None:
         """Check n, the stragglers and the threshold, then what the family itself demands."""
@@ -157,6 +177,8 @@ class LinearCode(Code):
     """
 
     k: int | None = data_blocks()
+
+    dense: ClassVar[bool] = True
 
     @property
     def blocks(self) -> int:

@@ -61,6 +61,21 @@ class Dense(Operator):
         """The coefficients, each rounded once to the storage of `precision`, (rows, unknowns)."""
         return self.coefficients.rounded(precision)
 
+    def stored(self, storage: str) -> Coefficients:
+        """The coefficients as a format stores them, exactly; the ideal ones for ``exact``.
+
+        Raises
+        ------
+        OverflowError
+            If a coefficient overflows in the storage format.
+        """
+        if storage == "exact":
+            return self.coefficients
+        values = self.coefficients.rounded(storage)
+        if not np.isfinite(values).all():
+            raise OverflowError(f"a coefficient of the reply map overflows {storage}")
+        return Coefficients.from_array(values)
+
     def apply(self, blocks: Array, precision: Precision) -> Array:
         """The coded blocks, shape (rows, L, ...), rounded to the storage of `precision`."""
         return combine(self.matrix(precision), blocks, precision)

@@ -1,14 +1,16 @@
 """Polynomial codes: the data blocks are coefficients, a worker holds a value of the polynomial."""
 
 import dataclasses
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any, ClassVar, Literal
 
 import flint
 
 from stabbench.codes import nodes as points
-from stabbench.codes.base import LinearCode
+from stabbench.codes.base import Code, LinearCode
 from stabbench.codes.nodes import Nodes
+from stabbench.codes.product import GridCode
 
 T0 = Literal["1", "1/sqrt2", "1/2"]
 
@@ -40,7 +42,7 @@ def node_field(default: str = "chebyshev") -> Any:
 
 
 @dataclasses.dataclass(frozen=True)
-class NodeCode(LinearCode):
+class Noded(Code):
     """A code whose workers are evaluation points.
 
     Parameters
@@ -71,10 +73,39 @@ class NodeCode(LinearCode):
         """The n evaluation points, exact or as balls of `bits` bits."""
         return points.nodes(self.nodes, self.n, bits, self.file)
 
+    def powers(self, exponents: Sequence[int], bits: int) -> list[list[Any]]:
+        """Powers of every node; those of roots of unity are reduced before they are rounded."""
+        with flint.ctx.workprec(bits):
+            if self.nodes == "roots-of-unity":
+                return [
+                    [points.root_of_unity(i * e, self.n) for e in exponents] for i in range(self.n)
+                ]
+            return [[x**e for e in exponents] for x in self.points(bits)]
+
+    def chebyshev(self, degrees: Sequence[int], t0: str, bits: int) -> list[list[Any]]:
+        """Chebyshev polynomials of some degrees at every node, with T_0 replaced by t0."""
+        with flint.ctx.workprec(bits):
+            constant = t0_value(t0)
+            if self.nodes == "chebyshev":
+                turns = [flint.fmpq(2 * i + 1, 2 * self.n) for i in range(self.n)]
+                return [
+                    [flint.arb.cos_pi_fmpq(d * turn) if d else constant for d in degrees]
+                    for turn in turns
+                ]
+            tables = [chebyshev_values(x, max(degrees, default=0) + 1) for x in self.points(bits)]
+            return [[values[d] if d else constant for d in degrees] for values in tables]
+
 
 @dataclasses.dataclass(frozen=True)
-class Polynomial(NodeCode):
+class NodeCode(Noded, LinearCode):
+    """A linear code whose workers are evaluation points."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Polynomial(GridCode, NodeCode):
     """Polynomial code: worker i holds the sum over j of A_j x_i^j, and any k values suffice.
+
+    For products, it holds the sum over l of B_l x_i^(kA l) too.
 
     Examples
     --------
@@ -89,13 +120,13 @@ class Polynomial(NodeCode):
 
     def coefficients(self, bits: int) -> Any:
         """Powers of the nodes, x_i^j for j = 0..k-1."""
-        with flint.ctx.workprec(bits):
-            if self.nodes == "roots-of-unity":
-                return [
-                    [points.root_of_unity(i * j, self.n) for j in range(self.blocks)]
-                    for i in range(self.n)
-                ]
-            return [[x**j for j in range(self.blocks)] for x in self.points(bits)]
+        return self.powers(range(self.blocks), bits)
+
+    def factors(self, bits: int) -> tuple[Any, Any]:
+        """Powers x_i^j and x_i^(kA l)."""
+        left, _, right = self.layout
+        steps = range(0, left * right, left)
+        return self.powers(range(left), bits), self.powers(steps, bits)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -122,16 +153,4 @@ class ChebyshevBasis(NodeCode):
 
     def coefficients(self, bits: int) -> Any:
         """Values T_j(x_i), j = 0..k-1, with T_0 replaced by t0."""
-        with flint.ctx.workprec(bits):
-            if self.nodes == "chebyshev":
-                rows = [
-                    [
-                        flint.arb.cos_pi_fmpq(flint.fmpq(j * (2 * i + 1), 2 * self.n))
-                        for j in range(self.blocks)
-                    ]
-                    for i in range(self.n)
-                ]
-            else:
-                rows = [chebyshev_values(x, self.blocks) for x in self.points(bits)]
-            constant = t0_value(self.t0)
-            return [[constant, *row[1:]] for row in rows]
+        return self.chebyshev(range(self.blocks), self.t0, bits)

@@ -51,9 +51,9 @@ class RandomCode(LinearCode):
         """The seed of the draw that `select` keeps."""
         if self.select == 1:
             return self.seed
-        rows = _survivor_rows(self.n, self.blocks)
+        rows = survivor_rows(self.n, self.blocks)
         seeds = range(self.seed, self.seed + self.select)
-        return max(seeds, key=lambda seed: _worst_sigma(self.draw(seed), rows))
+        return max(seeds, key=lambda seed: worst_sigma(self.draw(seed), rows))
 
     def coefficients(self, bits: int) -> Any:
         """The drawn numbers, exactly."""
@@ -157,12 +157,14 @@ def orthonormal_columns(matrix: Array) -> Any:
     return flint.arb_mat(rows).transpose()
 
 
-def _survivor_rows(n: int, k: int) -> Array:
+def survivor_rows(n: int, k: int) -> Array:
+    """Survivor sets of k of n workers, all of them or a fixed sample of 2000."""
     if math.comb(n, k) <= PATTERNS_TRIED:
         return np.array(list(itertools.combinations(range(n), k)))
     random = np.random.default_rng([n, k])
     return np.array([np.sort(random.permutation(n)[:k]) for _ in range(PATTERNS_TRIED)])
 
 
-def _worst_sigma(generator: Array, rows: Array) -> float:
+def worst_sigma(generator: Array, rows: Array) -> float:
+    """The smallest singular value of the chosen rows over all sets."""
     return float(np.linalg.svd(generator[rows], compute_uv=False)[:, -1].min())

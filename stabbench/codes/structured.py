@@ -1,6 +1,7 @@
 """Deterministic codes with structure of their own: DCT columns, Cauchy, rotation matrices."""
 
 import dataclasses
+from collections.abc import Iterable
 from fractions import Fraction
 from typing import Any, ClassVar, Literal
 
@@ -8,6 +9,7 @@ import flint
 
 from stabbench.codes.base import LinearCode
 from stabbench.codes.nodes import nodes
+from stabbench.codes.product import GridCode
 
 
 @dataclasses.dataclass(frozen=True)
@@ -78,11 +80,12 @@ class Cauchy(LinearCode):
 
 
 @dataclasses.dataclass(frozen=True)
-class Rotation(LinearCode):
+class Rotation(GridCode):
     """Powers of a rotation by 2 pi / n as 2 x 2 blocks: real arithmetic, the unit circle's kappa.
 
     Every data block is cut into two sub-blocks and every worker sends two rows; block (i, j) of
-    the generator is R^(ij).
+    the generator is R^(ij). For products, A is coded with R^(kB i j) and B with R^(i l), and a
+    worker multiplies its two sub-blocks of A by its two of B.
 
     Examples
     --------
@@ -102,13 +105,28 @@ class Rotation(LinearCode):
 
     def coefficients(self, bits: int) -> Any:
         """Cosines and sines of ij turns, reduced modulo n before rounding."""
+        return self.rotations(range(self.blocks), bits)
+
+    @property
+    def subdivision(self) -> tuple[int, int]:
+        """Two sub-blocks of every piece."""
+        return 2, 2
+
+    def factors(self, bits: int) -> tuple[Any, Any]:
+        """R^(kB i j) and R^(i l)."""
+        left, _, right = self.layout
+        steps = range(0, left * right, right)
+        return self.rotations(steps, bits), self.rotations(range(right), bits)
+
+    def rotations(self, exponents: Iterable[int], bits: int) -> list[list[Any]]:
+        """Blocks R^(i e), two rows for every worker i and two columns for every exponent e."""
         n = self.n
         with flint.ctx.workprec(bits):
             turns = [flint.fmpq(2 * p, n) for p in range(n)]
             table = [(flint.arb.cos_pi_fmpq(t), flint.arb.sin_pi_fmpq(t)) for t in turns]
             rows = []
             for i in range(n):
-                pairs = [table[i * j % n] for j in range(self.blocks)]
+                pairs = [table[i * e % n] for e in exponents]
                 rows.append([x for c, s in pairs for x in (c, -s)])
                 rows.append([x for c, s in pairs for x in (s, c)])
             return rows

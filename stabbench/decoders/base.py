@@ -2,6 +2,7 @@
 
 import dataclasses
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -93,6 +94,54 @@ class Decoder(ABC):
 
     def __str__(self) -> str:
         return self.spec
+
+
+@dataclasses.dataclass(frozen=True)
+class Batches(Plan):
+    """Plans of patterns that bring different numbers of rows.
+
+    Attributes
+    ----------
+    members : list of int arrays
+        The patterns of each plan.
+    plans : list of Plan
+    rows : int array, shape (P, most rows)
+        Padded with -1.
+    """
+
+    members: list[Array]
+    plans: list[Plan]
+
+    @property
+    def rows(self) -> Array:  # type: ignore[override]
+        """The replies that decoding reads, padded with -1."""
+        widest = max(plan.rows.shape[1] for plan in self.plans)
+        rows = np.full((sum(map(len, self.members)), widest), -1)
+        for members, plan in zip(self.members, self.plans, strict=True):
+            rows[members, : plan.rows.shape[1]] = plan.rows
+        return rows
+
+    def decode(self, replies: Array) -> Array:
+        """Estimates of all plans in the order of the patterns."""
+        parts = [plan.decode(replies) for plan in self.plans]
+        order = np.argsort(np.concatenate(self.members))
+        return np.concatenate(parts)[order]
+
+
+def by_batches(system: System, patterns: Array, plan: Callable[[Array], Plan]) -> Plan:
+    """One plan for all patterns, made from plans of those that bring equally many rows.
+
+    Parameters
+    ----------
+    system : System
+    patterns : int array, shape (P, n)
+    plan : callable
+        From row indices (Q, r) to their plan.
+    """
+    groups = system.batches(patterns)
+    if len(groups) == 1:
+        return plan(groups[0][1])
+    return Batches([members for members, _ in groups], [plan(rows) for _, rows in groups])
 
 
 def require(decoder: Decoder, code: Code) -> None:

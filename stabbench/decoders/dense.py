@@ -10,9 +10,11 @@ from stabbench.arithmetic import dense, exact
 from stabbench.arithmetic.kernels import checked
 from stabbench.arithmetic.precision import Precision
 from stabbench.arithmetic.rank import first_independent
-from stabbench.codes.base import Code, LinearCode, System
+from stabbench.codes.base import Code, System
 from stabbench.codes.operators import Dense
-from stabbench.decoders.base import Decoder, Plan, Spare
+from stabbench.codes.gradient.base import GradientCode
+from stabbench.decoders.base import Decoder, Plan, Spare, by_batches
+from stabbench.decoders.weights import exact_plan, least_squares_plan
 from stabbench.errors import InputError
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -29,18 +31,24 @@ class DensePlan(Plan):
     matrices : array, shape (P, r, k) for solvers, (P, k, r) for weights
     method : callable
         (matrices, right-hand sides (P, r, m)) -> (P, k, m)
+    target : array, shape (wanted, k), optional
+        What is wanted of the unknowns, in decoding precision.
     """
 
     rows: Array
     matrices: Array
     method: Method
+    target: Array | None = None
 
     def decode(self, replies: Array) -> Array:
-        """Estimates of the unknown blocks, shape (P, k, L, m)."""
+        """Estimates of what is wanted, shape (P, wanted, L, m)."""
         dtype = self.matrices.dtype
         received = replies[self.rows].astype(dtype, copy=False)
         right = received.reshape(*self.rows.shape, -1)
         estimate = checked(self.method(self.matrices, right), dtype)
+        if self.target is not None:
+            with np.errstate(all="ignore"):
+                estimate = checked(np.matmul(self.target, estimate), dtype)
         return estimate.reshape(len(self.rows), -1, *replies.shape[1:])
 
 
@@ -50,15 +58,22 @@ class DenseDecoder(Decoder):
 
     def accepts(self, code: Code) -> str:
         """Any code whose reply map is a matrix of coefficients."""
-        return "" if isinstance(code, LinearCode) else "the replies are no dense combinations"
+        return "" if code.dense else "the replies are no dense combinations"
 
     def plan(
         self, code: Code, system: System, patterns: Array, precision: Precision, spare: Spare
     ) -> Plan:
         """Gather the generator rows of every pattern in decoding precision."""
+        return by_batches(
+            system, patterns, lambda rows: self.batch(code, system, rows, precision, spare)
+        )
+
+    def batch(
+        self, code: Code, system: System, rows: Array, precision: Precision, spare: Spare
+    ) -> Plan:
+        """The plan of patterns that bring equally many rows, given as row indices (P, r)."""
         reply = _dense(system)
         stored = reply.matrix(precision)
-        rows = system.rows(patterns)
         if spare == "drop":
             rows = first_independent(stored, rows)
         if rows.shape[1] < reply.unknowns:
@@ -66,9 +81,13 @@ class DenseDecoder(Decoder):
                 f"{code.spec}: patterns bring {rows.shape[1]} rows; {reply.unknowns} are needed"
             )
         matrices = stored[rows].astype(precision.decode_dtype(np.iscomplexobj(stored)))
-        return self.prepare(rows, matrices)
+        plan = self.prepare(rows, matrices)
+        if system.target is None:
+            return plan
+        target = system.target.rounded(precision.decoding).astype(matrices.dtype)
+        return dataclasses.replace(plan, target=target)
 
-    def prepare(self, rows: Array, matrices: Array) -> Plan:
+    def prepare(self, rows: Array, matrices: Array) -> DensePlan:
         """The plan for generator rows already in decoding precision, (P, r, k)."""
         if matrices.shape[1] > matrices.shape[2]:
             return DensePlan(rows, matrices, dense.least_squares)
@@ -106,10 +125,25 @@ class Inverse(DenseDecoder):
 
 @dataclasses.dataclass(frozen=True)
 class Lstsq(DenseDecoder):
-    """Least squares by Householder QR, for square systems too."""
+    """Least squares by Householder QR, for square systems too.
+
+    Weights of gradient codes are those of least norm, by LAPACK gelsd.
+    """
 
     name: ClassVar[str] = "lstsq"
     source: ClassVar[str] = "Golub, Van Loan, Matrix Computations, section 5.3"
+
+    def accepts(self, code: Code) -> str:
+        """Dense codes and gradient codes."""
+        return "" if isinstance(code, GradientCode) else super().accepts(code)
+
+    def plan(
+        self, code: Code, system: System, patterns: Array, precision: Precision, spare: Spare
+    ) -> Plan:
+        """QR per pattern, or the weights of a gradient code."""
+        if isinstance(code, GradientCode):
+            return least_squares_plan(code, patterns, precision)
+        return super().plan(code, system, patterns, precision, spare)
 
     def square(self, matrices: Array, right: Array) -> Array:
         """Householder QR."""
@@ -148,11 +182,23 @@ class ExactWeights(DenseDecoder):
     name: ClassVar[str] = "exact-weights"
     source: ClassVar[str] = "exact inverse in ball arithmetic"
 
+    def accepts(self, code: Code) -> str:
+        """Dense codes and gradient codes."""
+        return "" if isinstance(code, GradientCode) else super().accepts(code)
+
+    def plan(
+        self, code: Code, system: System, patterns: Array, precision: Precision, spare: Spare
+    ) -> Plan:
+        """Exact inverses per pattern, or the weights of the ideal gradient code."""
+        if isinstance(code, GradientCode):
+            return exact_plan(code, patterns, precision, spare)
+        return super().plan(code, system, patterns, precision, spare)
+
     def accepts_precision(self, precision: Precision) -> str:
         """Weights need products only, which run in every precision."""
         return ""
 
-    def prepare(self, rows: Array, matrices: Array) -> Plan:
+    def prepare(self, rows: Array, matrices: Array) -> DensePlan:
         """Exact inverses (left inverses with spare replies), rounded to decoding precision."""
         weights = np.stack([_left_inverse(matrix) for matrix in matrices])
         return DensePlan(rows, weights.astype(matrices.dtype), _weigh)

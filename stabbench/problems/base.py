@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from stabbench.arithmetic.precision import Precision
-from stabbench.codes.base import System
+from stabbench.codes.base import Code, System
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -29,6 +29,15 @@ class Problem(ABC):
     """A computation that is coded; its operands depend on neither code nor worker."""
 
     name: ClassVar[str]
+
+    @property
+    def spec(self) -> str:
+        """The grammar string of this problem, without defaults and without its data."""
+        return self.name
+
+    def refuses(self, code: Code) -> str:
+        """Why the problem cannot be coded with `code`, an empty string where it can."""
+        return "" if self.name in code.problems else f"the code is not for problem {self.name}"
 
     @abstractmethod
     def operands(self, precision: Precision, seed: int) -> tuple[Array, ...]:

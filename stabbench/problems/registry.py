@@ -7,9 +7,10 @@ from stabbench.problems.base import Problem
 from stabbench.problems.data import FAMILIES, File
 from stabbench.problems.families import Data
 from stabbench.problems.gradient import Gradient
+from stabbench.problems.matmul import Matmul
 from stabbench.problems.matvec import Matvec
 
-PROBLEMS: dict[str, type[Problem]] = {Matvec.name: Matvec, Gradient.name: Gradient}
+PROBLEMS: dict[str, type[Problem]] = {cls.name: cls for cls in (Matvec, Matmul, Gradient)}
 
 
 def data(text: str) -> Data:
@@ -49,8 +50,14 @@ def problem(name: str, source: Data, vectors: int, partitions: int = 1) -> Probl
     InputError
         Unknown name.
     """
+    spec = parse(name)
+    name = spec.name
     if name not in PROBLEMS:
         raise InputError(f"unknown problem {name!r}; {near(name, PROBLEMS)}")
+    if name == Matmul.name:
+        return bind(Matmul, spec, data=source)
+    if spec.parameters:
+        raise InputError(f"problem {spec}: {name} has no parameters")
     if name == Gradient.name:
         return Gradient(source, partitions)
     return Matvec(source, vectors)

@@ -86,6 +86,7 @@ class Request:
             "precision": setup.precision.name,
             "data": data_spec(setup.source),
             "patterns": str(setup.policy),
+            "problem": setup.problem.spec,
         }
         digests = file_digests(parameters)
         return Case(KIND, parameters | ({"files": digests} if digests else {}))
@@ -133,9 +134,8 @@ class Setup:
 
     def skip_reason(self) -> str:
         """Why the combination does not exist, an empty string if it does."""
-        if self.problem.name not in self.code.problems:
-            return f"the code is not for problem {self.problem.name}"
-        return self.decoder.accepts(self.code) or self.decoder.accepts_precision(self.precision)
+        refused = self.problem.refuses(self.code) or self.decoder.accepts(self.code)
+        return refused or self.decoder.accepts_precision(self.precision)
 
 
 def run(case: Case) -> Record:
@@ -153,8 +153,8 @@ def run(case: Case) -> Record:
     patterns = setup.policy.patterns(setup.code.n, setup.code.stragglers, setup.seed)
     label = setup.policy.label(setup.code.n, setup.code.stragglers)
     system = setup.code.system(setup.problem.name)
-    structure = structure_of(setup.code)
-    choice = Choice(setup.code, system, setup.decoder, setup.precision, setup.spare)
+    structure = structure_of(setup.code, system)
+    choice = Choice(setup.code, system, setup.decoder, setup.precision, setup.spare, setup.problem)
     measures: dict[str, Any] = {"patterns": len(patterns), "storage": storage(system)}
     try:
         found = structure.conditions(choice, patterns)
@@ -287,7 +287,7 @@ def _row(survivors: tuple[int, ...], patterns: Array) -> Array:
 def storage(system: System) -> float:
     """The largest share of the coded operand that one worker holds; 1 is all of it."""
     encoder = system.encoders[0]
-    held = np.bincount(system.owner, weights=encoder.overhead(1)) / encoder.unknowns
+    held = np.bincount(system.holder(0), weights=encoder.overhead(1)) / encoder.unknowns
     return float(held.max())
 
 
