@@ -1,6 +1,7 @@
 """Gradient codes: condition numbers of their parts, amplification, decoding error and budget."""
 
 import dataclasses
+from fractions import Fraction
 from typing import Any
 
 import flint
@@ -8,17 +9,18 @@ import numpy as np
 
 from stabbench.analysis.budget import Budget
 from stabbench.analysis.conditions import Conditions
+from stabbench.analysis.duality import spectral_norm
 from stabbench.analysis.metrics import Statistic
 from stabbench.analysis.operators import (
     column_norm,
     decoding_operators,
     frobenius_norm,
-    spectral_norm,
 )
 from stabbench.analysis.structure import BUDGET_ROWS, Choice, Structure, Trial
 from stabbench.arithmetic import exact
 from stabbench.arithmetic.pairs import to_pair
 from stabbench.arithmetic.rank import first_independent
+from stabbench.codes.gradient.approximate import ApproximateCode
 from stabbench.codes.gradient.base import GradientCode, Held, Part
 from stabbench.decoders.ideal import least_squares_weights, wanted
 from stabbench.decoders.weights import assemble, exact_weights, families
@@ -111,7 +113,7 @@ def exact_conditions(code: GradientCode, arrived: Array, spare: str = "use") -> 
 
     with np.errstate(invalid="ignore", over="ignore"):
         weights = assemble(code, arrived, solver, kind)
-    decodable = ~np.isnan(weights).any(axis=(1, 2))
+    decodable = np.asarray(~np.isnan(weights).any(axis=(1, 2)))
     for parts in families(code):
         stacked = np.concatenate([arrived[:, part.rows] for part in parts])
         subsets, inverse = np.unique(stacked, axis=0, return_inverse=True)
@@ -128,7 +130,7 @@ def exact_conditions(code: GradientCode, arrived: Array, spare: str = "use") -> 
 
 def _part_operators(part: Part, taken: Array, spare: str) -> Array:
     """Ideal weights of subsets of a part in float64, to about 1e-10; NaN without full rank."""
-    m, rho = part.target.shape
+    m = part.target.shape[0]
     target = part.target.rounded("float64")
     weights = np.full((len(taken), m, taken.shape[1]), np.nan, part.matrix.rounded("float64").dtype)
     kept = _kept(part, taken, spare)
@@ -209,9 +211,13 @@ def ideal_weights(choice: Choice, arrived: Array) -> tuple[Array, Array]:
 
 def _approximate_weights(choice: Choice, code: GradientCode, arrived: Array) -> Any:
     """The weights that the decoder of an approximate code means, as a rational matrix 1 x rows."""
-    if choice.decoder.name == "closed-form":
-        return flint.fmpq_mat([code.rational_form(arrived)])
+    if choice.decoder.name == "closed-form" and isinstance(code, ApproximateCode):
+        return _fractions(code.rational_form(arrived))
     return least_squares_weights(code, arrived)
+
+
+def _fractions(weights: list[Fraction]) -> Any:
+    return flint.fmpq_mat([[flint.fmpq(w.numerator, w.denominator) for w in weights]])
 
 
 def ideal_products(choice: Choice, code: GradientCode, arrived: Array) -> tuple[Array, Array]:
@@ -248,17 +254,27 @@ def _approximate(choice: Choice, code: GradientCode, arrived: Array) -> Conditio
         growth[p] = (np.abs(to_pair(weights)[0]) * sizes).sum(axis=1).max()
         own[p] = _size(weights * encoding - target)
         best[p] = _size(optimal * encoding - target)
-    nothing = np.full(count, np.inf)
-    kappa = code.condition_number(arrived)
+    kappas = _rank_conditions(code.encoding.rounded("float64"), arrived)
     return Conditions(
         np.ones(count, dtype=bool),
-        nothing if kappa is None else kappa,
-        nothing,
-        nothing,
+        *kappas,
         growth,
         growth,
         {"decoding_error": own, "least_decoding_error": best},
     )
+
+
+def _rank_conditions(encoding: Array, arrived: Array) -> Array:
+    """kappa_2, kappa_F and kappa_1 of A_F on its row space, shape (3, P), in float64."""
+    kappas = np.full((3, len(arrived)), np.inf)
+    for p, row in enumerate(arrived):
+        matrix = encoding[row]
+        if not matrix.any():
+            continue
+        inverse = np.linalg.pinv(matrix, rcond=1e-10)
+        for at, norm in enumerate((spectral_norm, frobenius_norm, column_norm)):
+            kappas[at, p] = norm(matrix) * norm(inverse)
+    return kappas
 
 
 def _size(matrix: Any) -> float:
@@ -323,8 +339,9 @@ def gradient_stages(
 
 def _rational(matrix: Array) -> Parts:
     parts = (matrix.real, matrix.imag) if np.iscomplexobj(matrix) else (matrix,)
+    rows, columns = matrix.shape
     found = [
-        flint.fmpq_mat(*matrix.shape, [flint.fmpq(*map(int, x.as_integer_ratio())) for x in p.flat])
+        flint.fmpq_mat(rows, columns, [flint.fmpq(*map(int, x.as_integer_ratio())) for x in p.flat])
         for p in parts
     ]
     return found[0], (found[1] if len(found) > 1 else None)

@@ -49,7 +49,9 @@ def full_rank(matrix: Array, rows: Array) -> Array:
     >>> full_rank(np.array([[1, 0], [0, 1], [0, 2]]), np.array([[0, 1], [1, 2]]))
     array([ True, False])
     """
-    return _full_rank(np.ascontiguousarray(matrix), np.ascontiguousarray(rows, dtype=np.int64))
+    chosen = np.ascontiguousarray(rows, dtype=np.int64)
+    full: Array = _full_rank(np.ascontiguousarray(matrix), chosen)
+    return full
 
 
 @numba.njit(cache=True, nogil=True)

@@ -14,10 +14,22 @@ CODES: Registry[Code] = Registry(
         "stabbench.codes.structured",
         "stabbench.codes.replication",
         "stabbench.codes.matrix",
+        "stabbench.codes.aligned",
+        "stabbench.codes.orthogonal",
+        "stabbench.codes.khatri_rao",
         "stabbench.codes.gradient.kadhe",
+        "stabbench.codes.gradient.ye_abbe",
+        "stabbench.codes.gradient.cyclic_repetition",
+        "stabbench.codes.gradient.cyclic_mds",
+        "stabbench.codes.gradient.reed_solomon",
+        "stabbench.codes.gradient.heterogeneous",
+        "stabbench.codes.gradient.clustered",
+        "stabbench.codes.gradient.bibd",
+        "stabbench.codes.gradient.graphs",
+        "stabbench.codes.gradient.random_placement",
     ),
     group="stabbench.codes",
-    aliases={"poly": "polynomial", "mds": "gaussian", "frc": "fractional-repetition"},
+    aliases={"poly": "polynomial", "mds": "gaussian", "frc": "fractional-repetition", "crc": "cyclic-repetition", "rs": "reed-solomon"},
 )
 
 

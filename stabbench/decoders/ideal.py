@@ -30,8 +30,8 @@ def ball_weights(part: Part, taken: Array, bits: int) -> Any:
         If the bits do not show that the rows have full rank.
     """
     with flint.ctx.workprec(bits):
-        matrix = part.matrix.rows(taken).balls(bits)
-        target = part.target.balls(bits)
+        matrix: Any = part.matrix.rows(taken).balls(bits)
+        target: Any = part.target.balls(bits)
         if isinstance(matrix, flint.acb_mat):
             target = flint.acb_mat(target)
         if matrix.nrows() < matrix.ncols():
@@ -39,8 +39,8 @@ def ball_weights(part: Part, taken: Array, bits: int) -> Any:
         if matrix.nrows() == matrix.ncols():
             return matrix.transpose().solve(target.transpose(), algorithm="lu").transpose()
         left = matrix.transpose()
-        left = left.conjugate() if isinstance(matrix, flint.acb_mat) else left
-        return ((left * matrix).transpose().solve(target.transpose())).transpose() * left
+        left = left.conjugate() if isinstance(left, flint.acb_mat) else left
+        return (left * matrix).transpose().solve(target.transpose()).transpose() * left
 
 
 def part_weights(part: Part, taken: Array) -> Pair:

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any, ClassVar, Literal
 
 import numpy as np
+import scipy.linalg
 
 from stabbench.arithmetic import dense
 from stabbench.arithmetic.kernels import checked
@@ -128,6 +129,48 @@ class ClosedForm(Decoder):
         weights = code.closed_form(arrived, precision.decode)
         dtype = precision.decode_dtype(code.is_complex)
         return WeightsPlan(rows_of(arrived), checked(weights, dtype))
+
+
+def exact_plan(code: GradientCode, patterns: Array, precision: Precision, spare: Spare) -> Plan:
+    """Weights of the ideal code, each rounded once to decoding precision."""
+    arrived = code.arrived(patterns)
+    hi, lo = exact_weights(code, arrived, spare)
+    dtype = precision.decode_dtype(code.is_complex)
+    weights = hi.astype(dtype)
+    if dtype.itemsize > hi.dtype.itemsize:
+        weights = weights + lo.astype(dtype)
+    return WeightsPlan(rows_of(arrived), weights)
+
+
+def least_squares_plan(code: GradientCode, patterns: Array, precision: Precision) -> Plan:
+    """Weights of least norm that minimise ||D Phi_F - T||, in decoding precision.
+
+    Singular values below max(shape) eps of the largest count as zero, as in LAPACK's gelsd.
+    """
+    arrived = code.arrived(patterns)
+    encoding = code.encoding.rounded(precision)
+    dtype = precision.decode_dtype(np.iscomplexobj(encoding))
+    matrix = encoding.astype(dtype)
+    m = code.reduction
+    target = np.tile(np.eye(m, dtype=dtype), (code.partitions, 1))
+    weights = np.zeros((len(arrived), m, arrived.shape[1]), dtype=dtype)
+    for p, row in enumerate(arrived):
+        weights[p][:, row] = _minimum_norm(matrix[row].T, target).T
+    return WeightsPlan(rows_of(arrived), weights)
+
+
+def _minimum_norm(matrix: Array, right: Array) -> Array:
+    """Least-norm least-squares solution in the dtype of the matrix; NaN where LAPACK fails."""
+    cond = max(matrix.shape) * float(np.finfo(matrix.dtype).eps)
+    if 0 in matrix.shape or not np.isfinite(matrix).all():
+        return np.full((matrix.shape[1], right.shape[1]), np.nan, dtype=matrix.dtype)
+    try:
+        solution: Array = scipy.linalg.lstsq(
+            matrix, right, cond=cond, lapack_driver="gelsd", check_finite=False
+        )[0]
+    except np.linalg.LinAlgError:
+        return np.full((matrix.shape[1], right.shape[1]), np.nan, dtype=matrix.dtype)
+    return checked(solution, matrix.dtype)
 
 
 def solved(part: Part, taken: Array, form: Precision, spare: Spare) -> Array:

@@ -100,7 +100,7 @@ class Held(Operator):
 
     def overhead(self, length: int) -> Array:
         """M per partition held, so that a worker's share of the data is its load over K."""
-        return self.placement.sum(axis=1) * float(self.reduction)
+        return np.asarray(self.placement.sum(axis=1) * float(self.reduction))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -145,8 +145,7 @@ class GradientCode(Code):
     @property
     def holdings(self) -> Array:
         """Which partitions each worker holds, bool, shape (n, K)."""
-        held: Array = self.placement.reshape(self.n, self.messages, -1).any(axis=1)
-        return held
+        return np.asarray(self.placement.reshape(self.n, self.messages, -1).any(axis=1))
 
     @property
     def threshold(self) -> int | None:
@@ -199,8 +198,7 @@ class GradientCode(Code):
         """
         counts = patterns * self.messages if patterns.max(initial=0) <= 1 else patterns
         number = np.tile(np.arange(self.messages), self.n)
-        arrived: Array = counts[:, self.owner] > number
-        return arrived
+        return np.asarray(counts[:, self.owner] > number)
 
     def system(self, problem: str = "gradient") -> System:
         """The reply map, which is also what a worker does to the partitions that it holds."""

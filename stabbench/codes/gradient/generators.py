@@ -170,8 +170,7 @@ def minimum_distance(generator: Coefficients) -> int:
     d, m = generator.shape
     if sum(math.comb(d, e) for e in range(1, d - m + 1)) > ENUMERATED:
         raise InputError(f"minimum distance of a {m} x {d} generator: too many sets to enumerate")
-    erased = next((e for e in range(1, d - m + 1) if erasure_that_fails(generator, e)), d - m + 1)
-    return erased
+    return next((e for e in range(1, d - m + 1) if erasure_that_fails(generator, e)), d - m + 1)
 
 
 def worst_sigma(matrix: Array, m: int) -> float:

@@ -245,4 +245,4 @@ class FractionalRepetition(GroupCode):
         sums = arrived.reshape(len(arrived), -1, d).sum(axis=2, dtype=dtype)
         with np.errstate(divide="ignore", invalid="ignore"):
             weights = arrived / np.repeat(sums, d, axis=1)
-        return weights.astype(dtype, copy=False)[:, None]
+        return np.asarray(weights, dtype=dtype)[:, None]
