@@ -4,7 +4,7 @@ Arrays in, arrays out; the order of peeling comes from `peeling`, the loops from
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -175,6 +175,24 @@ class Peeling:
             zigzag_kernels.scheduled(
                 replies, self.table, use.known, use.rows, unknown, row, out, store
             )
+
+    def select(self, i: int) -> "Peeling":
+        """The decoding of pattern i alone."""
+        one = slice(i, i + 1)
+        return replace(
+            self, uses=self.uses[one], closed=self.closed[one], schedules=self.schedules[one]
+        )
+
+    def in_order(self, i: int, blocks: Array) -> Array:
+        """The resolved samples of pattern i, shape (unknowns, columns), as they are resolved.
+
+        Their size shows how errors grow along one decoding.
+        """
+        use = self.uses[i]
+        if isinstance(use, Undecodable):
+            raise InputError(str(use))
+        block, position = np.divmod(self.schedule(i)[0], self.length)
+        return np.asarray(blocks[use.missing[block], position])
 
     def schedule(self, i: int) -> tuple[Integers, Integers]:
         """Order of resolution of pattern i.

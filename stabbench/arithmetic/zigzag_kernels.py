@@ -258,7 +258,7 @@ def scheduled(
     for rank in range(unknown.shape[0]):
         when[unknown[rank]] = rank
     lists, bounds = _term_lists(table[rows], known, miss, length, columns)
-    size = (table.max(), length, columns)
+    reach, spare = table.max(), bounds.shape[0] - 1
     starts = np.empty(_BATCH * k, np.int64)
     ends, into, sample = np.empty((3, _BATCH), np.int64)
     resolved, received = out.reshape(-1), replies.reshape(-1)
@@ -267,40 +267,29 @@ def scheduled(
         for m in range(some):
             j, p = divmod(np.uint32(unknown[begin + m]), np.uint32(length))
             i = row[begin + m]
-            ends[m] = _arrange(lists, bounds, 2 * (i * e + j), when, p, size, starts, m * k)
             into[m] = (miss[j] * length + p) * columns
             sample[m] = (rows[i] * longest + table[rows[i], miss[j]] + p) * columns
+            which = 2 * (i * e + j) + (0 if 2 * p < length else 1)
+            if p < reach or p >= length - reach:
+                _keep_inside(lists, bounds, which, p, length)
+                which = spare
+            last = -1
+            for term in range(bounds[which, 1], bounds[which, 2]):
+                rank = when[lists[1, term] + p]
+                if rank < last:
+                    _sort_by_rank(lists, bounds[which, 1], bounds[which, 2], when, p)
+                    break
+                last = rank
+            ends[m] = m * k
+            for term in range(bounds[which, 0], bounds[which, 2]):
+                starts[ends[m]] = lists[0, term] + p * columns
+                ends[m] += 1
         for at in range(0, columns, _TILE):
             wide = min(columns - at, _TILE)
             for m in range(some):
                 run = (m * k, ends[m])
                 places = (into[m] + at, sample[m] + at)
                 _gather(resolved, received, places, starts, run, at, wide, bits)
-
-
-@numba.njit(cache=True)
-def _arrange(
-    lists: Array,
-    bounds: Array,
-    which: int,
-    when: Array,
-    p: int,
-    size: tuple[int, int, int],
-    starts: Array,
-    end: int,
-) -> int:
-    """Append to `starts` what is subtracted at position p, in order; returns its end."""
-    reach, length, columns = size
-    which += 0 if 2 * p < length else 1
-    if p < reach or p >= length - reach:
-        _keep_inside(lists, bounds, which, p, length)
-        which = bounds.shape[0] - 1
-    last = bounds[which, 2]
-    _sort_by_rank(lists, bounds[which, 1], last, when, p)
-    for m in range(bounds[which, 0], last):
-        starts[end] = lists[0, m] + p * columns
-        end += 1
-    return end
 
 
 @numba.njit(cache=True)
@@ -371,3 +360,37 @@ def _sort_by_rank(lists: Array, begin: int, end: int, when: Array, p: int) -> No
                 lists[part, slot] = lists[part, slot - 1]
             slot -= 1
         lists[0, slot], lists[1, slot], lists[2, slot] = start, mark, shift
+
+
+@numba.njit(cache=True)
+def transposed(
+    weights: Array,
+    table: Array,
+    known: Array,
+    rows: Array,
+    unknown: Array,
+    row: Array,
+    out: Array,
+) -> None:
+    """Transpose of decoding: weights on the decoded blocks to weights on the replies.
+
+    Parameters
+    ----------
+    weights : ndarray, shape (k, length, columns), used up
+    table, known, rows, unknown, row
+        As `scheduled`.
+    out : ndarray, shape (n, longest, columns), added to
+    """
+    length, columns = weights.shape[1], weights.shape[2]
+    miss = np.flatnonzero(known < 0)
+    for rank in range(unknown.shape[0] - 1, -1, -1):
+        j, p = divmod(unknown[rank], length)
+        r = rows[row[rank]]
+        s = p + table[r, miss[j]]
+        for c in range(columns):
+            out[r, s, c] += weights[miss[j], p, c]
+        for block in range(table.shape[1]):
+            q = s - table[r, block]
+            if block != miss[j] and table[r, block] >= 0 and 0 <= q < length:
+                for c in range(columns):
+                    weights[block, q, c] -= weights[miss[j], p, c]
