@@ -3,9 +3,10 @@
 import csv
 import io
 import math
+import os
 import re
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+import shutil
+from typing import TYPE_CHECKING, Any, TextIO
 
 from stabbench.report.table import Column, Kind, Table
 
@@ -40,7 +41,6 @@ LATEX = {
     "–": "--",
     "—": "---",
 }
-FOLDED = 24
 _POWER = re.compile(r"^(-?[0-9.]+)e(-?[0-9]+)$")
 
 
@@ -117,6 +117,31 @@ def terminal(
     return "\n".join(line.rstrip() for line in out.getvalue().splitlines()) + "\n"
 
 
+def text_for(stream: TextIO, *tables: Table) -> str:
+    """Tables as text for a stream: as wide as the terminal, plain and whole for pipes and files.
+
+    Parameters
+    ----------
+    stream : text file
+        Its encoding decides whether only ASCII characters occur.
+    *tables : Table
+
+    Returns
+    -------
+    str
+        The tables with an empty line between them; nothing is written.
+    """
+    try:
+        "κ₂∞µ·─".encode(stream.encoding or "ascii")
+        ascii_only = False
+    except (UnicodeEncodeError, LookupError):
+        ascii_only = True
+    is_terminal = stream.isatty()
+    width = shutil.get_terminal_size().columns if is_terminal else None
+    color = is_terminal and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    return "\n".join(terminal(t, width, color=color, ascii_only=ascii_only) for t in tables)
+
+
 def markdown(table: Table) -> str:
     """A table in GitHub's Markdown."""
     heads = [_md(column.title) for column in table.columns]
@@ -187,10 +212,11 @@ def _fitting(table: Table, width: int | None) -> tuple[Table, list[Column]]:
     if width is None:
         return table, []
     cells = _cells(table)
+    folded = min(max(width // 4, 12), 32)
     room = {}
     for i, column in enumerate(table.columns):
         longest = max([len(column.title), *(len(row[i]) for row in cells)])
-        room[column.key] = 2 + (longest if column.numeric else min(longest, FOLDED))
+        room[column.key] = 2 + (longest if column.numeric else min(longest, folded))
     dropped: list[Column] = []
     order = sorted(
         enumerate(table.columns), key=lambda pair: (pair[1].importance, pair[0]), reverse=True
@@ -210,7 +236,9 @@ def _rich(table: Table, ascii_only: bool) -> tuple["RichTable", int]:
     from rich.table import Table as RichTable
     from rich.text import Text
 
-    drawn = RichTable(box=box.ASCII2 if ascii_only else box.SIMPLE_HEAD, pad_edge=False)
+    drawn = RichTable(
+        box=box.ASCII2 if ascii_only else box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0)
+    )
     total = 1
     cells = [[_plain(cell, ascii_only) for cell in row] for row in _cells(table)]
     for i, column in enumerate(table.columns):
@@ -242,8 +270,3 @@ def _tex(text: str) -> str:
     if re.fullmatch(r"-[0-9.]+", text):
         return f"${text}$"
     return "".join(LATEX.get(character, character) for character in " ".join(text.split()))
-
-
-def lines(tables: Iterable[Table], width: int | None, *, color: bool, ascii_only: bool) -> str:
-    """Several tables for a terminal, an empty line between them."""
-    return "\n".join(terminal(t, width, color=color, ascii_only=ascii_only) for t in tables)

@@ -16,6 +16,8 @@ COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#00
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*", "<", ">", "p", "h")
 RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 GREY = "#7A7A7A"
+LEAST = 1e-40
+"""Values below this, zero among them, are marked at the edge."""
 LOST = 1e3
 """Relative errors beyond this are marked at the edge: nothing is left of the result."""
 FARTHEST = 1e25
@@ -87,7 +89,7 @@ def limits(
     >>> round(math.log10(low)), round(math.log10(high))
     (-7, -2)
     """
-    finite = [math.log10(v) for v in values if v is not None and 0 < v <= most]
+    finite = [math.log10(v) for v in values if v is not None and LEAST <= v <= most]
     low, high = min(finite, default=-1.0) - spare, max(finite, default=0.0) + spare
     missing = max(1.1 - (high - low), 0.0) / 2
     return 10 ** (low - missing), 10 ** (high + missing)
@@ -183,6 +185,11 @@ def edge_legend(values: Iterable[float], ends: tuple[float, float]) -> "list[Lin
         for label, face, present in found
         if present
     ]
+
+
+def across(columns: int) -> float:
+    """Inches across for panels side by side and a legend at their right."""
+    return max(3.0 * columns, 5.4) + 2.6
 
 
 def steps(values: Sequence[int]) -> float:

@@ -67,7 +67,7 @@ def draw(data: Table) -> "Figure":
     rows = data.records()
     parts = list(dict.fromkeys((row["panel"], row["families"]) for row in rows))
     columns = sorted({row["stragglers"] for row in rows})
-    size = (3.0 * len(columns) + 2.6, 2.3 * len(parts) + 0.6)
+    size = (style.across(len(columns)), 2.3 * len(parts) + 0.6)
     figure = Figure(figsize=size, layout="constrained")
     figure.suptitle(data.title)
     grid = figure.subplots(len(parts), len(columns), squeeze=False, sharey=True, sharex="row")

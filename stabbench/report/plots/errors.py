@@ -1,5 +1,6 @@
 """Error against n: median and worst error of every code, with the bound u a(F)."""
 
+import math
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -61,7 +62,7 @@ def draw(data: Table) -> "Figure":
     rows = data.records()
     parts = list(dict.fromkeys((row["panel"], row["families"]) for row in rows))
     columns = sorted({row["stragglers"] for row in rows})
-    size = (3.0 * len(columns) + 2.6, 2.5 * len(parts) + 0.6)
+    size = (style.across(len(columns)), 2.5 * len(parts) + 0.6)
     figure = Figure(figsize=size, layout="constrained")
     figure.suptitle(data.title)
     grid = figure.subplots(len(parts), len(columns), squeeze=False, sharey="row", sharex=True)
@@ -102,7 +103,8 @@ def _line(
     within = [(a, b) for a, b in zip(x, worst, strict=True) if ends[0] < b < ends[1]]
     if within:
         axes.plot(*zip(*within, strict=True), color=paint, marker=shape, **open_style)
-    bounds = [(a, row["bound"]) for a, row in zip(x, rows, strict=True) if row["bound"]]
+    pairs = [(a, row["bound"]) for a, row in zip(x, rows, strict=True)]
+    bounds = [(a, bound) for a, bound in pairs if bound and math.isfinite(bound)]
     if bounds:
         axes.plot(*zip(*bounds, strict=True), color=paint, linestyle="--", linewidth=1, alpha=0.8)
     for a, row in zip(x, rows, strict=True):

@@ -39,7 +39,8 @@ COLUMNS = (
 def prediction(records: Sequence[Record]) -> Iterator[Plot]:
     """A figure per setting with two panels."""
     for setting, found in by_setting(entries(records)).items():
-        rows = [_row(e) for e in found if e.value("condition_number") and e.value("relative_error")]
+        known = ("condition_number", "relative_error")
+        rows = [_row(e) for e in found if None not in map(e.value, known)]
         if rows:
             title = "Condition number and amplification against worst error"
             title += f" ({setting})" if setting else ""
