@@ -205,7 +205,7 @@ def convert(value: Value, kind: Any, where: str) -> Any:
     for option in _options(kind):
         try:
             return _convert_one(value, option)
-        except (TypeError, ValueError, ZeroDivisionError):
+        except (TypeError, ValueError, ArithmeticError):
             continue
     raise InputError(f"{where}={_format(value)}; allowed: {describe(kind)}")
 
@@ -259,8 +259,18 @@ def _integer(value: Scalar) -> int:
     return value
 
 
+def _fraction(text: str) -> Fraction:
+    """A fraction; with an exponent only in the range of floats, as 1e999999999 never ends."""
+    if "e" in text.lower():
+        number = float(text)
+        if not math.isfinite(number):
+            raise ValueError
+        return Fraction(repr(number))
+    return Fraction(text)
+
+
 def _number(value: Scalar) -> float:
-    number = float(Fraction(value)) if isinstance(value, str) else float(value)
+    number = float(_fraction(value)) if isinstance(value, str) else float(value)
     if not math.isfinite(number):
         raise ValueError
     return number
@@ -270,7 +280,7 @@ _CONVERTERS: dict[Any, Callable[[Any], Any]] = {
     bool: bool,
     int: _integer,
     float: _number,
-    Fraction: lambda value: Fraction(str(value)),
+    Fraction: lambda value: _fraction(str(value)),
     str: lambda value: value if isinstance(value, str) else _format(value),
 }
 
@@ -292,9 +302,11 @@ def _scalar(word: str) -> Scalar:
         return word == "true"
     for kind in (int, float):
         try:
-            return kind(word)
+            number: int | float = kind(word)
         except ValueError:
             continue
+        if isinstance(number, int) or math.isfinite(number):
+            return number
     return word
 
 
