@@ -1,0 +1,124 @@
+"""What several tests share: the codes and decoders under test, the command line in process."""
+
+import contextlib
+import io
+import os
+import re
+import sys
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from stabbench.arithmetic.precision import ALLOWED
+from stabbench.cli import main
+from stabbench.codes.base import LinearCode
+from stabbench.codes.registry import CODES, code
+from stabbench.decoders.registry import DECODERS
+
+Array = np.ndarray[Any, np.dtype[Any]]
+ROOT = Path(__file__).parents[1]
+NEEDS_FILE = ("matrix",)
+PARAMETERS = {
+    "polynomial": [
+        f"nodes={kind}"
+        for kind in (
+            "integers",
+            "equispaced",
+            "right-equispaced",
+            "half-step",
+            "chebyshev",
+            "roots-of-unity",
+            "leja",
+        )
+    ],
+    "chebyshev-basis": ["", "t0=1/sqrt2", "t0=1/2,nodes=equispaced"],
+    "cauchy": ["", "nodes=integers"],
+    "gaussian": ["", "seed=5,k=3", "select=4"],
+}
+SIZES = {"uncoded-cyclic": ((6, 2), (6, 1)), "replication": ((7, 2), (6, 0))}
+DEFAULT_SIZES = ((7, 2), (6, 1), (4, 0))
+STORAGES = ("float64", "float32", "bfloat16", "float16")
+PRECISIONS = tuple(ALLOWED)
+
+
+def linear_classes() -> dict[str, type[LinearCode]]:
+    """Every registered code for matrix-vector products that is given by a generator."""
+    return {
+        name: cls
+        for name, cls in CODES.members.items()
+        if issubclass(cls, LinearCode) and "matvec" in cls.problems and name not in NEEDS_FILE
+    }
+
+
+def linear_codes() -> list[LinearCode]:
+    """One list of small codes over every registered name."""
+    found = []
+    for name in linear_classes():
+        for parameters in PARAMETERS.get(name, [""]):
+            spec = f"{name}[{parameters}]" if parameters else name
+            for n, s in SIZES.get(name, DEFAULT_SIZES):
+                built = code(spec, n, s)
+                assert isinstance(built, LinearCode)
+                found.append(built)
+    return found
+
+
+def label(value: Any) -> str:
+    """A name of a test case: the grammar string, with n and s for codes."""
+    if isinstance(value, LinearCode):
+        return f"{value.spec}-{value.n}-{value.stragglers}"
+    return str(getattr(value, "spec", value))
+
+
+CODES_UNDER_TEST = linear_codes()
+DECODERS_UNDER_TEST = tuple(sorted(DECODERS.members))
+
+
+def rationals(matrix: Array) -> list[list[Fraction]]:
+    """A real float matrix as fractions."""
+    return [[Fraction(float(x)) for x in row] for row in matrix]
+
+
+class Run(NamedTuple):
+    """What a command did."""
+
+    status: int
+    out: str
+    err: str
+
+
+def run(*arguments: Any) -> Run:
+    """Run the command line in this process."""
+    out, err = io.StringIO(), io.StringIO()
+    status = 0
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        try:
+            main([str(argument) for argument in arguments])
+        except SystemExit as stop:
+            status = int(stop.code or 0)
+    return Run(status, out.getvalue(), err.getvalue())
+
+
+def refused(*arguments: Any) -> str:
+    """Run a command that must fail as wrong input; the one line that it says."""
+    status, out, err = run(*arguments)
+    assert status == 2, (status, out, err)
+    assert out == ""
+    assert err.endswith("\n")
+    assert err.count("\n") == 1, err
+    assert err.startswith("stabbench: ")
+    assert "Traceback" not in err
+    return err.removeprefix("stabbench: ").strip()
+
+
+def child_environment(**changes: str) -> dict[str, str]:
+    """The environment of a subprocess that finds this checkout."""
+    clean = {k: v for k, v in os.environ.items() if not re.match(r"COV_|PYTEST_", k)}
+    return clean | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"} | changes
+
+
+def program(*arguments: Any) -> list[str]:
+    """The command line as a subprocess."""
+    return [sys.executable, "-m", "stabbench", *map(str, arguments)]
