@@ -1,0 +1,273 @@
+"""Cases of kind ``layers``: one scheme against the uncoded network over several seeds."""
+
+import dataclasses
+import functools
+from typing import Any
+
+import numpy as np
+
+from stabbench.arithmetic.precision import precision
+from stabbench.codes.base import Code
+from stabbench.codes.registry import code as build_code
+from stabbench.decoders.base import Decoder
+from stabbench.decoders.registry import DECODERS
+from stabbench.decoders.registry import decoder as build_decoder
+from stabbench.errors import InputError
+from stabbench.grammar import near
+from stabbench.problems.data import File
+from stabbench.problems.registry import data, data_spec
+from stabbench.sweeps.case import Case, Record
+from stabbench.sweeps.kinds import RUNNERS
+from stabbench.sweeps.stability import file_digests
+from stabbench.training.grids import Kind
+from stabbench.training.layers.arrivals import Punctual, arrivals
+from stabbench.training.layers.intervals import mean_interval
+from stabbench.training.layers.network import examples
+from stabbench.training.layers.train import Plan, Run, Scheme, train
+
+Array = np.ndarray[Any, np.dtype[Any]]
+KIND = "layers"
+UNCODED = "uncoded"
+MODES = ("naive", "deu")
+DECODER_ORDER = ("solve", "zigzag")
+SHORT = 4
+"""Significant digits of the errors by step in a record."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Request:
+    """The parameters of a case of kind ``layers``, as a user writes them.
+
+    Parameters
+    ----------
+    code : str
+        A code of the grammar for matrix-vector products, or ``uncoded``.
+    n, stragglers : int
+    precision : str
+    decoder : str
+        ``auto``: ``solve`` for codes with a generator, ``zigzag`` for shift-and-add.
+    mode : str
+        ``naive``: the master encodes the weights for every product. ``deu``: workers keep coded
+        weights, encode the vectors they are sent and update.
+    data : str
+        ``digits``, ``breast-cancer`` or a .npz file with X and y.
+    width, depth : int
+        Units of a hidden layer, and hidden layers. A block has ceil(width / k) rows.
+    steps, batch : int
+    rate : float
+        Learning rate.
+    arrivals : str
+        ``random`` (s of n straggle), ``latency[...]`` or ``none`` (all reply).
+    trials, seed : int
+        Trial t uses seed + t for weights, batches, data split and stragglers.
+    """
+
+    code: str
+    n: int = 10
+    stragglers: int = 2
+    precision: str = "float32"
+    decoder: str = "auto"
+    mode: str = "naive"
+    data: str = "digits"
+    width: int = 256
+    depth: int = 2
+    steps: int = 300
+    batch: int = 64
+    rate: float = 0.1
+    arrivals: str = "random"
+    trials: int = 5
+    seed: int = 0
+
+    def case(self) -> Case:
+        """The case, with every name written in full; uncoded runs do not depend on workers.
+
+        Raises
+        ------
+        InputError
+            Any parameter that is not allowed.
+        """
+        setup = Setup.of(dataclasses.asdict(self))
+        source = data(self.data)
+        if isinstance(source, File):
+            examples(self.data, 0)  # a fault of the file must come before any result is written
+        scheme = setup.scheme
+        parameters = dataclasses.asdict(self) | {
+            "precision": scheme.precision.name,
+            "data": data_spec(source),
+            "rate": float(self.rate),
+            "arrivals": str(scheme.arrivals),
+            "mode": scheme.mode,
+        }
+        if scheme.code is None or scheme.decoder is None:
+            parameters |= {"code": UNCODED, "n": 1, "stragglers": 0, "decoder": "none"}
+        else:
+            names = {"code": scheme.code.full_spec, "decoder": scheme.decoder.full_spec}
+            parameters |= names
+        digests = file_digests(parameters)
+        return Case(KIND, parameters | ({"files": digests} if digests else {}))
+
+
+LAYERS = Kind(KIND, Request, "stabbench.training.layers")
+
+
+@dataclasses.dataclass(frozen=True)
+class Setup:
+    """The objects that the parameters of a case name."""
+
+    scheme: Scheme
+    plan: Plan
+    data: str
+    trials: int
+    seed: int
+
+    @classmethod
+    def of(cls, parameters: Any) -> "Setup":
+        """Build and check everything that a case names."""
+        least = {"width": 1, "depth": 1, "steps": 1, "batch": 1, "trials": 1, "seed": 0}
+        for key, smallest in least.items():
+            if parameters[key] < smallest:
+                raise InputError(f"{key}={parameters[key]}; allowed is an integer >= {smallest}")
+        if not 0 < parameters["rate"] < np.inf:
+            raise InputError(f"rate={parameters['rate']}; allowed is a number > 0")
+        plan = Plan(*(parameters[key] for key in ("width", "depth", "steps", "batch", "rate")))
+        rest = parameters["data"], parameters["trials"], parameters["seed"]
+        form, model = precision(parameters["precision"]), arrivals(parameters["arrivals"])
+        if parameters["code"] == UNCODED:
+            return cls(Scheme(None, None, "local", form, Punctual()), plan, *rest)
+        if parameters["mode"] not in MODES:
+            raise InputError(f"mode={parameters['mode']!r}; {near(parameters['mode'], MODES)}")
+        code = build_code(parameters["code"], parameters["n"], parameters["stragglers"])
+        chosen = chosen_decoder(code, parameters["decoder"])
+        return cls(Scheme(code, chosen, parameters["mode"], form, model), plan, *rest)
+
+    def skip_reason(self) -> str:
+        """Why the combination does not exist, an empty string if it does."""
+        scheme = self.scheme
+        if scheme.code is None or scheme.decoder is None:
+            return ""
+        if "matvec" not in scheme.code.problems:
+            return "the code is not for matrix-vector products"
+        return scheme.decoder.accepts(scheme.code) or scheme.decoder.accepts_precision(
+            scheme.precision
+        )
+
+
+def chosen_decoder(code: Code, name: str) -> Decoder:
+    """The decoder of a name; ``auto`` takes the first of `DECODER_ORDER` that accepts the code.
+
+    Raises
+    ------
+    InputError
+        Unknown decoder; ``auto`` where no decoder of the order accepts the code.
+    """
+    if name != "auto":
+        return build_decoder(name)
+    for candidate in DECODER_ORDER:
+        if candidate in DECODERS.members and not build_decoder(candidate).accepts(code):
+            return build_decoder(candidate)
+    raise InputError(
+        f"decoder auto with {code.spec}: none of {', '.join(DECODER_ORDER)} decodes it"
+    )
+
+
+def run(case: Case) -> Record:
+    """Compute the record of a case of kind ``layers``.
+
+    Parameters
+    ----------
+    case : Case
+        As `Request.case` makes it.
+    """
+    setup = Setup.of(case.parameters)
+    reason = setup.skip_reason()
+    if reason:
+        return Record(case, "skipped", reason)
+    runs = [_train(setup, setup.seed + trial) for trial in range(setup.trials)]
+    uncoded = [
+        reference(setup.plan, setup.scheme.precision.name, setup.data, setup.seed + trial)
+        for trial in range(setup.trials)
+    ]
+    measures = summary(runs, uncoded)
+    if setup.scheme.code is not None:
+        k = setup.scheme.code.system("matvec").encoders[0].unknowns
+        measures["block_length"] = -(-setup.plan.width // k)
+    notes = data(setup.data).notes
+    if notes:
+        measures["notes"] = list(notes)
+    diverged = [trial for trial, run in enumerate(runs) if run.diverged]
+    if diverged:
+        first = runs[diverged[0]]
+        words = f"{len(diverged)} of {len(runs)} trials diverged, trial {diverged[0]}: "
+        return Record(case, "overflow", words + first.reason, measures)
+    return Record(case, "ok", "", measures)
+
+
+def _train(setup: Setup, seed: int) -> Run:
+    scheme = setup.scheme
+    if scheme.code is None:
+        return reference(setup.plan, scheme.precision.name, setup.data, seed)
+    return train(scheme, setup.plan, examples(setup.data, seed), seed)
+
+
+@functools.lru_cache(maxsize=64)
+def reference(plan: Plan, precision_name: str, data_name: str, seed: int) -> Run:
+    """The uncoded run of the same network, seed and precision."""
+    scheme = Scheme(None, None, "local", precision(precision_name), Punctual())
+    return train(scheme, plan, examples(data_name, seed), seed)
+
+
+def summary(runs: list[Run], uncoded: list[Run]) -> dict[str, Any]:
+    """The measures of all trials of a scheme and their differences to the uncoded runs.
+
+    Parameters
+    ----------
+    runs, uncoded : list of Run
+        One per trial, of the same seeds.
+    """
+    errors = np.concatenate([np.asarray(v) for run in runs for v in run.errors.values()])
+    steps = sum(run.diverged or len(run.errors["forward 1"]) for run in runs)
+    levels = np.quantile(errors, (0.5, 0.95, 1.0), method="inverted_cdf")
+    measures: dict[str, Any] = {
+        "test_accuracy": [run.test_accuracy for run in runs],
+        "train_accuracy": [run.epochs[-1]["train_accuracy"] for run in runs],
+        "uncoded_test_accuracy": [run.test_accuracy for run in uncoded],
+        "accuracy_difference": _difference(runs, uncoded, "test_accuracy"),
+        "train_accuracy_difference": _difference(runs, uncoded, "train_accuracy"),
+        "layer_error": dict(zip(("median", "q95", "worst"), map(float, levels), strict=True)),
+        "layer_errors": {
+            name: [[_short(x) for x in run.errors.get(name, [])] for run in runs]
+            for name in runs[0].errors
+        },
+        "diverged": [run.diverged for run in runs],
+        "epochs": [_columns(run.epochs) for run in runs],
+        "bytes_setup": runs[0].totals["bytes_setup"],
+        "per_step": {
+            key: sum(run.totals[key] for run in runs) / steps
+            for key in runs[0].totals
+            if key != "bytes_setup"
+        },
+    }
+    measures["seconds"] = {
+        stage: measures["per_step"][f"{stage}_seconds"] for stage in ("encode", "compute", "decode")
+    }
+    checked = [e["invariant"] for run in runs for e in run.epochs if e["invariant"] is not None]
+    if checked:
+        measures["invariant"] = {"worst": max(checked)}
+        measures["distance"] = {"worst": max(run.distance or 0.0 for run in runs)}
+    return measures
+
+
+def _difference(runs: list[Run], uncoded: list[Run], key: str) -> dict[str, Any]:
+    pairs = zip(runs, uncoded, strict=True)
+    return mean_interval([a.epochs[-1][key] - b.epochs[-1][key] for a, b in pairs])
+
+
+def _columns(epochs: list[dict[str, Any]]) -> dict[str, list[Any]]:
+    return {key: [_short(epoch[key]) for epoch in epochs] for key in epochs[0]}
+
+
+def _short(value: Any) -> Any:
+    return float(f"{value:.{SHORT}g}") if isinstance(value, float) else value
+
+
+RUNNERS[KIND] = run

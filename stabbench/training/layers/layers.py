@@ -1,0 +1,217 @@
+"""Layers of a network whose products are computed by workers: plain, `naive` and `deu`.
+
+A layer holds one weight matrix; activations and biases are the master's and not here.
+"""
+
+from abc import ABC, abstractmethod
+from typing import Any
+
+import numpy as np
+
+from stabbench.arithmetic.kernels import multiply
+from stabbench.arithmetic.precision import Precision
+from stabbench.training.layers.coding import Coding
+from stabbench.training.layers.ledger import Ledger
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+def descended(matrix: Array, error: Array, inputs: Array, rate: Any) -> Array:
+    """A step matrix - rate * error inputs^T of gradient descent on plain or coded weights.
+
+    Linear in (matrix, error): the coded step of a coded matrix is the coded step of the matrix,
+    in any dtype whose arithmetic is exact, such as integers.
+
+    Parameters
+    ----------
+    matrix : array, shape (..., outputs, inputs)
+    error : array, shape (..., outputs, samples)
+    inputs : array, shape (inputs, samples)
+    rate : number
+
+    Examples
+    --------
+    >>> descended(np.eye(2, dtype=int), np.array([[1], [2]]), np.array([[1], [0]]), 1).tolist()
+    [[0, 0], [-2, 1]]
+    """
+    *outer, rows, samples = error.shape
+    step = error.reshape(-1, samples) @ inputs.T
+    return np.asarray(matrix - rate * step.reshape(*outer, rows, -1))
+
+
+class Layer(ABC):
+    """A weight matrix W (outputs x inputs) and how W h, W^T delta and the update are computed.
+
+    Parameters
+    ----------
+    weights : array, shape (outputs, inputs), in storage precision
+    precision : Precision
+    ledger : Ledger
+        Where the costs are counted.
+
+    Attributes
+    ----------
+    weights : array
+        The weights of the model. In mode `deu` nobody holds them: they are carried along outside
+        the measured costs, as the reference of errors and invariant.
+    """
+
+    def __init__(self, weights: Array, precision: Precision, ledger: Ledger) -> None:
+        self.weights = weights
+        self.precision = precision
+        self.ledger = ledger
+
+    @abstractmethod
+    def forward(self, h: Array, pattern: Array) -> Array:
+        """W h from the replies of the survivors, in decoding precision; complex for such codes."""
+
+    @abstractmethod
+    def backward(self, delta: Array, pattern: Array) -> Array:
+        """W^T delta likewise."""
+
+    @abstractmethod
+    def update(self, delta: Array, h: Array, rate: float) -> None:
+        """W <- W - rate * delta h^T."""
+
+    def _descend(self, coded: Array, error: Array, inputs: Array, rate: float) -> Array:
+        dtype = self.precision.work_dtype(coded.dtype.kind == "c" or error.dtype.kind == "c")
+        matrix, left, right = (a.astype(dtype, copy=False) for a in (coded, error, inputs))
+        return self.precision.store(descended(matrix, left, right, rate))
+
+    @property
+    def _update_flops(self) -> int:
+        return 2 * self.weights.size
+
+
+class Plain(Layer):
+    """The uncoded layer: the master multiplies."""
+
+    def forward(self, h: Array, pattern: Array) -> Array:
+        """W h in worker arithmetic, rounded to storage."""
+        return self._product(self.weights, h)
+
+    def backward(self, delta: Array, pattern: Array) -> Array:
+        """W^T delta likewise."""
+        return self._product(self.weights.T, delta)
+
+    def update(self, delta: Array, h: Array, rate: float) -> None:
+        """A step of the master."""
+        with self.ledger.timed("master_update"):
+            self.weights = self._descend(self.weights, delta, h, rate)
+        self.ledger.master_flops += self._update_flops * h.shape[1]
+
+    def _product(self, matrix: Array, operand: Array) -> Array:
+        with self.ledger.timed("compute"):
+            result = multiply(matrix[None], operand, self.precision)[0]
+        self.ledger.master_flops += 2 * matrix.size * operand.shape[1]
+        return np.asarray(result, dtype=self.precision.decode)
+
+
+class Coded(Layer):
+    """What both coded modes share: products of coded blocks, and decoding at the master."""
+
+    def __init__(self, weights: Array, coding: Coding, ledger: Ledger) -> None:
+        super().__init__(weights, coding.precision, ledger)
+        self.coding = coding
+
+    def _product(self, shares: Array, operand: Array, pattern: Array, rows: int) -> Array:
+        coding, ledger = self.coding, self.ledger
+        with ledger.timed("compute"):
+            replies = multiply(shares, operand, self.precision)
+        parts = coding.parts(replies, rows)
+        ledger.receive(*(parts[i] for i in coding.arrived(pattern)))
+        with ledger.timed("decode"):
+            estimate = coding.decode(replies, pattern, rows)
+        columns = operand.shape[1]
+        ledger.worker_flops += sum(2 * len(part) * shares.shape[2] * columns for part in parts)
+        ledger.master_flops += coding.decode_flops(pattern, rows, columns)
+        return estimate
+
+
+class Naive(Coded):
+    """The master encodes the matrix anew for every product and updates it alone."""
+
+    def forward(self, h: Array, pattern: Array) -> Array:
+        """Encode W, send coded blocks and h, decode the replies."""
+        return self._encode_and_multiply(self.weights, h, pattern)
+
+    def backward(self, delta: Array, pattern: Array) -> Array:
+        """Encode W^T, send coded blocks and delta, decode the replies."""
+        return self._encode_and_multiply(self.weights.T, delta, pattern)
+
+    def update(self, delta: Array, h: Array, rate: float) -> None:
+        """A step of the master."""
+        with self.ledger.timed("master_update"):
+            self.weights = self._descend(self.weights, delta, h, rate)
+        self.ledger.master_flops += self._update_flops * h.shape[1]
+
+    def _encode_and_multiply(self, matrix: Array, operand: Array, pattern: Array) -> Array:
+        coding = self.coding
+        with self.ledger.timed("encode"):
+            shares = coding.encode(matrix)
+        self.ledger.master_flops += coding.encode_flops(*matrix.shape)
+        self.ledger.send(*coding.parts(shares, len(matrix)), *[operand] * coding.workers)
+        return self._product(shares, operand, pattern, len(matrix))
+
+
+class Deu(Coded):
+    """Workers keep coded W and coded W^T, encode what they were sent for the products, and update.
+
+    Worker i has h from the forward and delta from the backward product; W~_i -= rate SA_i(delta)
+    h^T and V~_i -= rate SA_i(h) delta^T need nothing more, and nothing is encoded again.
+
+    Parameters
+    ----------
+    weights, coding, ledger
+        As for `Coded`.
+    first : bool
+        Whether this is the first layer, which has no backward product and keeps no coded W^T.
+
+    Attributes
+    ----------
+    shares, transposed : arrays
+        The coded blocks of W and of W^T that the workers hold.
+    """
+
+    def __init__(self, weights: Array, coding: Coding, ledger: Ledger, *, first: bool) -> None:
+        super().__init__(weights, coding, ledger)
+        self.first = first
+        with ledger.timed("encode"):
+            self.shares = coding.encode(weights)
+            self.transposed = None if first else coding.encode(weights.T)
+        ledger.prepare(*coding.parts(self.shares, len(weights)))
+        ledger.master_flops += coding.encode_flops(*weights.shape)
+        if self.transposed is not None:
+            ledger.prepare(*coding.parts(self.transposed, weights.shape[1]))
+            ledger.master_flops += coding.encode_flops(*weights.T.shape)
+
+    def forward(self, h: Array, pattern: Array) -> Array:
+        """Send h alone, decode the replies."""
+        self.ledger.send(*[h] * self.coding.workers)
+        return self._product(self.shares, h, pattern, len(self.weights))
+
+    def backward(self, delta: Array, pattern: Array) -> Array:
+        """Send delta alone, decode the replies."""
+        assert self.transposed is not None
+        self.ledger.send(*[delta] * self.coding.workers)
+        return self._product(self.transposed, delta, pattern, self.weights.shape[1])
+
+    def update(self, delta: Array, h: Array, rate: float) -> None:
+        """Every worker encodes its parts of delta and h and updates its coded blocks."""
+        if self.first:
+            self.ledger.send(*[delta] * self.coding.workers)
+        self.shares = self._worker_step(self.shares, delta, h, rate)
+        if self.transposed is not None:
+            self.transposed = self._worker_step(self.transposed, h, delta, rate)
+        self.weights = self._descend(self.weights, delta, h, rate)
+
+    def _worker_step(self, shares: Array, error: Array, inputs: Array, rate: float) -> Array:
+        coding, ledger = self.coding, self.ledger
+        with ledger.timed("worker_encode"):
+            coded = coding.encode(error)
+        with ledger.timed("worker_update"):
+            stepped = self._descend(shares, coded, inputs, rate)
+        rows = sum(coding.lengths(len(error)))
+        ledger.worker_flops += coding.encode_flops(*error.shape)
+        ledger.worker_flops += 2 * rows * inputs.size
+        return stepped
