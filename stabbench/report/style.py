@@ -192,7 +192,14 @@ def across(columns: int) -> float:
     return max(3.0 * columns, 5.4) + 2.6
 
 
-def steps(values: Sequence[int]) -> float:
-    """The least distance between different values, 1 if there is only one."""
+def spacing(values: Sequence[int]) -> float:
+    """How far apart lines stand beside each other at the same value of a linear axis.
+
+    Examples
+    --------
+    >>> spacing([6, 12]), spacing([10])
+    (0.12, 0.02)
+    """
     known = sorted(set(values))
-    return min((b - a for a, b in itertools.pairwise(known)), default=1)
+    gap = min((b - a for a, b in itertools.pairwise(known)), default=1)
+    return min(0.02 * max(known[-1] - known[0], 1), 0.12 * gap)

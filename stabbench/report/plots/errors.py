@@ -82,11 +82,13 @@ def draw(data: Table) -> "Figure":
 def _panel(axes: "Axes", rows: Sequence[dict[str, Any]], ends: tuple[float, float]) -> None:
     style.logarithmic(axes.yaxis, ends)
     counts = sorted({row["n"] for row in rows})
+    if not counts:
+        return
     axes.set_xticks(counts)
     total = max((row["line"] for row in rows), default=0) + 1
     for line in sorted({row["line"] for row in rows}):
         mine = [row for row in rows if row["line"] == line]
-        shift = (line - (total - 1) / 2) * 0.08 * style.steps(counts)
+        shift = (line - (total - 1) / 2) * style.spacing(counts)
         _line(axes, mine, shift, ends)
 
 
