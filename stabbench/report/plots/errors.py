@@ -108,7 +108,8 @@ def _line(
     pairs = [(a, row["bound"]) for a, row in zip(x, rows, strict=True)]
     bounds = [(a, bound) for a, bound in pairs if bound and math.isfinite(bound)]
     if bounds:
-        axes.plot(*zip(*bounds, strict=True), color=paint, linestyle="--", linewidth=1, alpha=0.8)
+        dashed: dict[str, Any] = {"linestyle": "--", "linewidth": 1, "alpha": 0.8, "marker": "_"}
+        axes.plot(*zip(*bounds, strict=True), color=paint, **dashed)
     for a, row in zip(x, rows, strict=True):
         if not ends[0] <= row["worst"] <= ends[1]:
             style.mark_edge(axes, (a, row["worst"]), ends, paint=paint)
@@ -127,7 +128,7 @@ def _legend(axes: "Axes", rows: Sequence[dict[str, Any]], ends: tuple[float, flo
         Line2D(
             [], [], marker="o", markerfacecolor="white", linestyle="none", label="worst", **grey
         ),
-        Line2D([], [], linestyle="--", linewidth=1, label="bound u a(F)", **grey),
+        Line2D([], [], linestyle="--", marker="_", linewidth=1, label="bound u a(F)", **grey),
     ]
     handles += style.edge_legend([row["worst"] for row in rows], ends)
     axes.legend(handles=handles, loc="upper left", bbox_to_anchor=(1.02, 1.0))
