@@ -116,10 +116,10 @@ class Inverse(DenseDecoder):
     """Explicit inverse times replies, what most published code does (QR with spare replies)."""
 
     name: ClassVar[str] = "inverse"
-    source: ClassVar[str] = "LAPACK getri; Higham, Accuracy and Stability, chapter 14"
+    source: ClassVar[str] = "LAPACK gesv with the identity, as numpy.linalg.inv; Higham, section 14.1"
 
     def square(self, matrices: Array, right: Array) -> Array:
-        """LAPACK getrf, getri, then a product."""
+        """LAPACK gesv with the identity, then a product."""
         return dense.invert_and_multiply(matrices, right)
 
 
