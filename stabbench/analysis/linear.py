@@ -1,12 +1,19 @@
 """Codes with a dense generator: conditions by duality, budgets by exact inverses."""
 
+import dataclasses
 import functools
 from typing import Any
 
 import numpy as np
 
 from stabbench.analysis.budget import Budget, budget
-from stabbench.analysis.conditions import Conditions, conditions, stored_generator
+from stabbench.analysis.conditions import (
+    MOST_UNKNOWNS,
+    Conditions,
+    conditions,
+    merged,
+    stored_generator,
+)
 from stabbench.analysis.structure import BUDGET_ROWS, Choice, Structure, Trial
 from stabbench.codes.base import LinearCode
 
@@ -18,14 +25,26 @@ class Linear(Structure):
 
     def conditions(self, choice: Choice, patterns: Array) -> Conditions:
         """Conditions of the rows that the decoder reads, see `conditions`."""
-        rows = choice.system.rows(patterns)
-        if choice.spare == "drop" or not choice.decoder.uses_spare:
-            rows = np.sort(_plan(choice, patterns).rows, axis=1)
         assert isinstance(choice.code, LinearCode)
-        return _conditions(choice.code, choice.precision.storage.name, rows.tobytes(), rows.shape)
+        storage = choice.precision.storage.name
+        reads_all = choice.spare == "use" and choice.decoder.uses_spare
+        parts = []
+        for group, arrived in choice.system.batches(patterns):
+            rows = arrived
+            if not reads_all:
+                rows = np.sort(_plan(choice, patterns[group]).rows, axis=1)
+            found = _conditions(choice.code, storage, rows.tobytes(), rows.shape)
+            parts.append((group, found))
+        found = merged(parts)
+        if not choice.decoder.may_fail:
+            return found
+        solved = _plan(choice, patterns).solved
+        return dataclasses.replace(found, decodable=found.decodable & solved)
 
     def budget(self, choice: Choice, pattern: Array, trial: Trial) -> Budget | None:
-        """The budget on the first rows of every block, see `budget`."""
+        """The budget on the first rows of every block, see `budget`; none for many unknowns."""
+        if choice.code.shape[1] > MOST_UNKNOWNS:  # type: ignore[attr-defined]
+            return None
         plan = _plan(choice, pattern[None])
         (rows,) = plan.rows
         (estimate,) = plan.decode(trial.replies)

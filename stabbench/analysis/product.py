@@ -7,7 +7,13 @@ import flint
 import numpy as np
 
 from stabbench.analysis.budget import rational
-from stabbench.analysis.conditions import Conditions, conditions, merged, stored_reply
+from stabbench.analysis.conditions import (
+    MOST_UNKNOWNS,
+    Conditions,
+    conditions,
+    merged,
+    stored_reply,
+)
 from stabbench.analysis.stages import StageBudget, Stages, acting_rational, stage_budget
 from stabbench.analysis.structure import Choice, Structure, Trial
 from stabbench.arithmetic.coefficients import Coefficients
@@ -47,7 +53,9 @@ class Product(Structure):
         return merged(parts)
 
     def budget(self, choice: Choice, pattern: Array, trial: Trial) -> StageBudget | None:
-        """The budget on a corner of every block product."""
+        """The budget on a corner of every block product; none for many unknowns."""
+        if choice.system.reply.unknowns > MOST_UNKNOWNS:
+            return None
         plan = plan_of(choice, pattern[None])
         (rows,) = plan.rows
         (estimate,) = plan.decode(trial.replies)

@@ -1,15 +1,18 @@
 """Which analysis serves which kind of code."""
 
+from stabbench.analysis.evaluate import Function
 from stabbench.analysis.gradient import Gradient
 from stabbench.analysis.linear import Linear
 from stabbench.analysis.product import Product
 from stabbench.analysis.structure import Structure
 from stabbench.codes.base import Code, LinearCode, System
 from stabbench.codes.gradient.base import GradientCode
+from stabbench.codes.lagrange import FunctionSystem
 from stabbench.codes.product import ProductSystem
 
 STRUCTURES: tuple[tuple[type[Code | System], Structure], ...] = (
     (ProductSystem, Product()),
+    (FunctionSystem, Function()),
     (LinearCode, Linear()),
     (GradientCode, Gradient()),
 )

@@ -8,6 +8,8 @@ import flint
 
 from stabbench.arithmetic.coefficients import Coefficients
 from stabbench.codes.aligned import inner_pieces
+from stabbench.codes.interpolation import Interpolated, column
+from stabbench.codes.nodes import nodes
 from stabbench.codes.polynomial import T0, Noded
 from stabbench.codes.product import GridProducts, Layout, Products
 from stabbench.errors import InputError
@@ -82,7 +84,7 @@ class ShiftedOrthoPoly(ChebyshevProducts):
 
 
 @dataclasses.dataclass(frozen=True)
-class OrthoMatDot(Products, Noded):
+class OrthoMatDot(Products, Interpolated, Noded):
     """OrthoMatDot code: sums of A_i q_i(x) and B_i q_i(x), q_0 = 1/sqrt 2, q_i = T_i.
 
     The product of the two polynomials has degree 2p - 2; C is 2/p times the sum of its values at
@@ -143,6 +145,22 @@ class OrthoMatDot(Products, Noded):
                 return [[flint.arb(2).sqrt(), *[0] * (unknowns - 1)]]
 
         return Coefficients(row, (1, unknowns), complex=False)
+
+    @functools.cached_property
+    def alphas(self) -> Coefficients:
+        """The nodes."""
+        return column(self.points, self.n, self.is_complex)
+
+    @functools.cached_property
+    def betas(self) -> Coefficients:
+        """The zeros of T_p."""
+        count = self.layout.inner
+        return column(lambda bits: nodes("chebyshev", count, bits), count, False)
+
+    @property
+    def reduction(self) -> float | None:
+        """C is 2/p times the sum of the values at the zeros of T_p."""
+        return 2 / self.layout.inner
 
     @property
     def threshold(self) -> int | None:

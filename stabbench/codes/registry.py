@@ -17,6 +17,11 @@ CODES: Registry[Code] = Registry(
         "stabbench.codes.aligned",
         "stabbench.codes.orthogonal",
         "stabbench.codes.khatri_rao",
+        "stabbench.codes.circulant",
+        "stabbench.codes.convolutional",
+        "stabbench.codes.grid",
+        "stabbench.codes.luby",
+        "stabbench.codes.lagrange",
         "stabbench.codes.gradient.kadhe",
         "stabbench.codes.gradient.ye_abbe",
         "stabbench.codes.gradient.cyclic_repetition",
@@ -29,7 +34,13 @@ CODES: Registry[Code] = Registry(
         "stabbench.codes.gradient.random_placement",
     ),
     group="stabbench.codes",
-    aliases={"poly": "polynomial", "mds": "gaussian", "frc": "fractional-repetition", "crc": "cyclic-repetition", "rs": "reed-solomon"},
+    aliases={
+        "poly": "polynomial",
+        "mds": "gaussian",
+        "frc": "fractional-repetition",
+        "crc": "cyclic-repetition",
+        "rs": "reed-solomon",
+    },
 )
 
 

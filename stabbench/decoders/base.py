@@ -52,6 +52,8 @@ class Decoder(ABC):
     """Which measure of the conditions predicts this decoder's error."""
     uses_spare: ClassVar[bool] = True
     """Whether replies beyond the number of unknowns can enter."""
+    may_fail: ClassVar[bool] = False
+    """Whether patterns of full rank can be beyond this decoder; its plans then say `solved`."""
 
     @abstractmethod
     def accepts(self, code: Code) -> str:

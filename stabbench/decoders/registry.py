@@ -7,7 +7,14 @@ from stabbench.plugins import Registry
 DECODERS: Registry[Decoder] = Registry(
     noun="decoder",
     base=Decoder,  # type: ignore[type-abstract]
-    modules=("stabbench.decoders.dense", "stabbench.decoders.vandermonde", "stabbench.decoders.weights"),
+    modules=(
+        "stabbench.decoders.dense",
+        "stabbench.decoders.vandermonde",
+        "stabbench.decoders.weights",
+        "stabbench.decoders.peeling",
+        "stabbench.decoders.fourier",
+        "stabbench.decoders.barycentric",
+    ),
     group="stabbench.decoders",
     aliases={"lu": "solve", "qr": "lstsq"},
 )

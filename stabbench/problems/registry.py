@@ -5,12 +5,13 @@ from stabbench.files import SUFFIXES
 from stabbench.grammar import bind, canonical, near, parse
 from stabbench.problems.base import Problem
 from stabbench.problems.data import FAMILIES, File
+from stabbench.problems.evaluate import Evaluate
 from stabbench.problems.families import Data
 from stabbench.problems.gradient import Gradient
 from stabbench.problems.matmul import Matmul
 from stabbench.problems.matvec import Matvec
 
-PROBLEMS: dict[str, type[Problem]] = {cls.name: cls for cls in (Matvec, Matmul, Gradient)}
+PROBLEMS: dict[str, type[Problem]] = {cls.name: cls for cls in (Matvec, Matmul, Evaluate, Gradient)}
 
 
 def data(text: str) -> Data:
@@ -56,6 +57,8 @@ def problem(name: str, source: Data, vectors: int, partitions: int = 1) -> Probl
         raise InputError(f"unknown problem {name!r}; {near(name, PROBLEMS)}")
     if name == Matmul.name:
         return bind(Matmul, spec, data=source)
+    if name == Evaluate.name:
+        return bind(Evaluate, spec, data=source, partitions=partitions)
     if spec.parameters:
         raise InputError(f"problem {spec}: {name} has no parameters")
     if name == Gradient.name:
