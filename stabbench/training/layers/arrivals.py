@@ -71,7 +71,7 @@ class Latency(Arrivals):
     Examples
     --------
     >>> Latency(spread=5.0).patterns(4, 1, steps=50, seed=1).sum(axis=0).tolist()
-    [50, 50, 50, 0]
+    [0, 50, 50, 50]
     """
 
     shift: float = dataclasses.field(default=1.0, metadata={"help": "least time of a worker"})

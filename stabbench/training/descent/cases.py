@@ -1,0 +1,308 @@
+"""Cases of kind ``descent``: one gradient code against the uncoded descent over several seeds."""
+
+import dataclasses
+import functools
+from typing import Any
+
+import numpy as np
+
+from stabbench.arithmetic.precision import precision
+from stabbench.codes.base import Code
+from stabbench.codes.gradient.base import GradientCode
+from stabbench.codes.registry import code as build_code
+from stabbench.decoders.base import Decoder
+from stabbench.decoders.registry import decoder as build_decoder
+from stabbench.errors import InputError
+from stabbench.grammar import near
+from stabbench.problems.data import File
+from stabbench.problems.registry import data, data_spec
+from stabbench.sweeps.case import Case, Record
+from stabbench.sweeps.kinds import RUNNERS
+from stabbench.sweeps.stability import file_digests
+from stabbench.training.descent.descend import ERRORS, Descent, Method, Scheme, descend
+from stabbench.training.descent.times import Shifted, times
+from stabbench.training.grids import Kind
+from stabbench.training.layers.arrivals import arrivals
+from stabbench.training.layers.intervals import mean_interval
+from stabbench.training.layers.network import examples
+
+Array = np.ndarray[Any, np.dtype[Any]]
+KIND = "descent"
+UNCODED = "uncoded"
+METHODS = ("plain", "nesterov")
+DECODER_ORDER = ("weights", "lstsq")
+BY_TIMES = "times"
+
+
+@dataclasses.dataclass(frozen=True)
+class Request:
+    """The parameters of a case of kind ``descent``, as a user writes them.
+
+    Parameters
+    ----------
+    code : str
+        A gradient code of the grammar, or ``uncoded``.
+    n, stragglers : int
+    precision : str
+    decoder : str
+        ``auto``: ``weights`` for exact codes, ``lstsq`` for approximate ones.
+    method : str
+        ``plain`` or ``nesterov``.
+    data : str
+        ``digits``, ``breast-cancer`` or a .npz file with X and y.
+    iterations : int
+    rate, momentum : float
+    arrivals : str
+        ``random`` (s of n straggle), ``latency[...]``, ``none`` (all reply) or ``times`` (the
+        n - s fastest of the time model).
+    times : str
+        The time model, ``shifted[...]``.
+    spare : str
+        ``use`` or ``drop`` replies beyond those needed.
+    trials, seed : int
+        Trial t uses seed + t for data split and stragglers.
+    """
+
+    code: str
+    n: int = 10
+    stragglers: int = 2
+    precision: str = "float32"
+    decoder: str = "auto"
+    method: str = "plain"
+    data: str = "digits"
+    iterations: int = 200
+    rate: float = 0.5
+    momentum: float = 0.9
+    arrivals: str = "random"
+    times: str = "shifted"
+    spare: str = "use"
+    trials: int = 5
+    seed: int = 0
+
+    def case(self) -> Case:
+        """The case, with every name written in full.
+
+        Raises
+        ------
+        InputError
+            Any parameter that is not allowed.
+        """
+        setup = Setup.of(dataclasses.asdict(self))
+        source = data(self.data)
+        if isinstance(source, File):
+            examples(self.data, 0)  # a fault of the file must come before any result is written
+        scheme = setup.scheme
+        parameters = dataclasses.asdict(self) | {
+            "precision": scheme.precision.name,
+            "data": data_spec(source),
+            "rate": float(self.rate),
+            "momentum": float(self.momentum) if self.method == "nesterov" else 0.0,
+            "times": str(setup.times),
+        }
+        if self.arrivals != BY_TIMES:
+            parameters["arrivals"] = str(arrivals(self.arrivals))
+        if scheme.code is None or scheme.decoder is None:
+            parameters |= {"code": UNCODED, "stragglers": 0, "decoder": "none"}
+            parameters |= {"arrivals": "none", "spare": "use"}
+        else:
+            names = {"code": scheme.code.full_spec, "decoder": scheme.decoder.full_spec}
+            parameters |= names
+        digests = file_digests(parameters)
+        return Case(KIND, parameters | ({"files": digests} if digests else {}))
+
+
+DESCENT = Kind(KIND, Request, "stabbench.training.descent")
+
+
+@dataclasses.dataclass(frozen=True)
+class Setup:
+    """The objects that the parameters of a case name."""
+
+    scheme: Scheme
+    method: Method
+    n: int
+    stragglers: int
+    data: str
+    arrivals: str
+    times: Shifted
+    trials: int
+    seed: int
+
+    @classmethod
+    def of(cls, parameters: Any) -> "Setup":
+        """Build and check everything that a case names."""
+        for key, least in {"n": 1, "iterations": 1, "trials": 1, "seed": 0}.items():
+            if parameters[key] < least:
+                raise InputError(f"{key}={parameters[key]}; allowed is an integer >= {least}")
+        if not 0 < parameters["rate"] < np.inf or not 0 <= parameters["momentum"] < 1:
+            raise InputError(
+                f"rate={parameters['rate']}, momentum={parameters['momentum']}; allowed are "
+                "rate > 0 and 0 <= momentum < 1"
+            )
+        for key, allowed in (("method", METHODS), ("spare", ("use", "drop"))):
+            if parameters[key] not in allowed:
+                raise InputError(f"{key}={parameters[key]!r}; {near(parameters[key], allowed)}")
+        if parameters["arrivals"] != BY_TIMES:
+            arrivals(parameters["arrivals"])
+        code, chosen = _coded(parameters)
+        form = precision(parameters["precision"])
+        scheme = Scheme(code, chosen, form, parameters["spare"])
+        keys = ("method", "iterations", "rate", "momentum")
+        return cls(
+            scheme,
+            Method(*(parameters[key] for key in keys)),
+            parameters["n"],
+            code.stragglers if code else 0,
+            parameters["data"],
+            parameters["arrivals"],
+            times(parameters["times"]),
+            parameters["trials"],
+            parameters["seed"],
+        )
+
+    def skip_reason(self) -> str:
+        """Why the combination does not exist, an empty string if it does."""
+        code, chosen = self.scheme.code, self.scheme.decoder
+        if code is None or chosen is None:
+            return ""
+        return chosen.accepts(code) or chosen.accepts_precision(self.scheme.precision)
+
+    @property
+    def sizes(self) -> tuple[int, int]:
+        """Load d and reduction m; 1 and 1 without a code."""
+        code = self.scheme.code
+        return (code.load, code.reduction) if code else (1, 1)
+
+    def patterns(self, seed: int) -> Array:
+        """Which workers reply, shape (iterations, n)."""
+        count = self.method.iterations
+        if self.arrivals != BY_TIMES:
+            return arrivals(self.arrivals).patterns(self.n, self.stragglers, count, seed)
+        drawn = self.times.draw(self.n, *self.sizes, count, seed)
+        patterns = np.zeros(drawn.shape, dtype=np.int8)
+        first = np.argsort(drawn, axis=1)[:, : self.n - self.stragglers]
+        np.put_along_axis(patterns, first, 1, axis=1)
+        return patterns
+
+    def iteration_times(self, seed: int) -> Array:
+        """Drawn times of every iteration, shape (iterations,)."""
+        drawn = self.times.draw(self.n, *self.sizes, self.method.iterations, seed)
+        return np.asarray(np.sort(drawn, axis=1)[:, self.n - self.stragglers - 1])
+
+
+def _coded(parameters: Any) -> tuple[GradientCode | None, Decoder | None]:
+    if parameters["code"] == UNCODED:
+        return None, None
+    code = build_code(parameters["code"], parameters["n"], parameters["stragglers"])
+    if not isinstance(code, GradientCode):
+        raise InputError(f"{code.spec}: no gradient code; see stabbench list codes")
+    return code, chosen_decoder(code, parameters["decoder"])
+
+
+def chosen_decoder(code: Code, name: str) -> Decoder:
+    """The decoder of a name; ``auto`` takes the first of `DECODER_ORDER` that accepts the code."""
+    if name != "auto":
+        return build_decoder(name)
+    for candidate in DECODER_ORDER:
+        if not build_decoder(candidate).accepts(code):
+            return build_decoder(candidate)
+    order = ", ".join(DECODER_ORDER)
+    raise InputError(f"decoder auto with {code.spec}: none of {order} decodes it")
+
+
+def run(case: Case) -> Record:
+    """Compute the record of a case of kind ``descent``.
+
+    Parameters
+    ----------
+    case : Case
+        As `Request.case` makes it.
+    """
+    setup = Setup.of(case.parameters)
+    reason = setup.skip_reason()
+    if reason:
+        return Record(case, "skipped", reason)
+    seeds = range(setup.seed, setup.seed + setup.trials)
+    uncoded = [
+        reference(setup.method, setup.scheme.precision.name, setup.data, setup.n, seed)
+        for seed in seeds
+    ]
+    code = setup.scheme.code
+    runs = uncoded
+    if code is not None:
+        runs = [
+            descend(
+                setup.scheme,
+                setup.method,
+                examples(setup.data, seed),
+                code.partitions,
+                setup.patterns(seed),
+            )
+            for seed in seeds
+        ]
+    measures = summary(runs, uncoded) | time_measures(setup)
+    if code is not None:
+        measures |= {"load": code.load, "reduction": code.reduction}
+    diverged = [trial for trial, run in enumerate(runs) if run.diverged]
+    if diverged:
+        words = f"{len(diverged)} of {len(runs)} trials diverged, trial {diverged[0]}: "
+        return Record(case, "overflow", words + runs[diverged[0]].reason, measures)
+    return Record(case, "ok", "", measures)
+
+
+@functools.lru_cache(maxsize=64)
+def reference(method: Method, precision_name: str, data_name: str, n: int, seed: int) -> Descent:
+    """The uncoded descent of the same method, seed and precision, its data in n parts."""
+    scheme = Scheme(None, None, precision(precision_name))
+    everybody = np.ones((method.iterations, n), dtype=np.int8)
+    return descend(scheme, method, examples(data_name, seed), n, everybody)
+
+
+def summary(runs: list[Descent], uncoded: list[Descent]) -> dict[str, Any]:
+    """The measures of all trials and their differences to the uncoded runs of the same seeds."""
+    steps = sum(len(run.losses) for run in runs)
+    measures: dict[str, Any] = {
+        "test_accuracy": [run.test_accuracy for run in runs],
+        "train_accuracy": [run.train_accuracy for run in runs],
+        "uncoded_test_accuracy": [run.test_accuracy for run in uncoded],
+        "accuracy_difference": mean_interval(
+            [a.test_accuracy - b.test_accuracy for a, b in zip(runs, uncoded, strict=True)]
+        ),
+        "loss": [run.losses[-1] for run in runs],
+        "losses": [[_short(x) for x in run.losses] for run in runs],
+        "uncoded_losses": [[_short(x) for x in run.losses] for run in uncoded],
+        "diverged": [run.diverged for run in runs],
+        "per_step": {
+            key: sum(run.ledger[key] for run in runs) / steps
+            for key in ("bytes_down", "bytes_up", "compute_seconds", "worker_encode_seconds")
+        },
+        "seconds": {
+            "encode": sum(run.ledger["worker_encode_seconds"] for run in runs) / steps,
+            "compute": sum(run.ledger["compute_seconds"] for run in runs) / steps,
+            "decode": sum(run.ledger["decode_seconds"] for run in runs) / steps,
+        },
+    }
+    for name in ERRORS:
+        values = np.concatenate([run.errors[name] for run in runs])
+        levels = np.quantile(values, (0.5, 0.95, 1.0), method="inverted_cdf")
+        measures[name] = dict(zip(("median", "q95", "worst"), map(float, levels), strict=True))
+        measures[f"{name}s"] = [[_short(x) for x in run.errors[name]] for run in runs]
+    return measures
+
+
+def time_measures(setup: Setup) -> dict[str, Any]:
+    """Expected time of an iteration, and the mean of times drawn with the seeds of the trials."""
+    wait = setup.n - setup.stragglers
+    drawn = [setup.iteration_times(setup.seed + trial) for trial in range(setup.trials)]
+    return {
+        "expected_time": setup.times.expected(setup.n, wait, *setup.sizes),
+        "uncoded_expected_time": setup.times.expected(setup.n, setup.n, 1, 1),
+        "drawn_time": float(np.mean(drawn)),
+    }
+
+
+def _short(value: float) -> float:
+    return float(f"{value:.4g}")
+
+
+RUNNERS[KIND] = run
