@@ -23,7 +23,7 @@ from stabbench.arithmetic.rank import first_independent
 from stabbench.codes.gradient.approximate import ApproximateCode
 from stabbench.codes.gradient.base import GradientCode, Held, Part
 from stabbench.decoders.ideal import least_squares_weights, wanted
-from stabbench.decoders.weights import assemble, exact_weights, families
+from stabbench.decoders.weights import assemble, distinct, exact_weights, families
 from stabbench.errors import InputError
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -114,12 +114,11 @@ def exact_conditions(code: GradientCode, arrived: Array, spare: str = "use") -> 
     with np.errstate(invalid="ignore", over="ignore"):
         weights = assemble(code, arrived, solver, kind)
     decodable = np.asarray(~np.isnan(weights).any(axis=(1, 2)))
-    for parts in families(code):
-        stacked = np.concatenate([arrived[:, part.rows] for part in parts])
-        subsets, inverse = np.unique(stacked, axis=0, return_inverse=True)
-        found = _kappas(parts[0], subsets, spare)
-        each = found[:, inverse.reshape(len(parts), count)].max(axis=1)
-        kappas = np.maximum(kappas, each)
+    for at, stage in code.stages(arrived):
+        for parts in families(stage):
+            subsets, each = distinct(parts, arrived[at])
+            found = _kappas(parts[0], subsets, spare)[:, each].max(axis=1)
+            kappas[:, at] = np.maximum(kappas[:, at], found)
     kappas[:, ~decodable] = np.inf
     sizes = np.abs(code.encoding.rounded("float64")).sum(axis=1) / code.partitions
     with np.errstate(invalid="ignore", over="ignore"):
@@ -257,7 +256,9 @@ def _approximate(choice: Choice, code: GradientCode, arrived: Array) -> Conditio
     kappas = _rank_conditions(code.encoding.rounded("float64"), arrived)
     return Conditions(
         np.ones(count, dtype=bool),
-        *kappas,
+        kappas[0],
+        kappas[1],
+        kappas[2],
         growth,
         growth,
         {"decoding_error": own, "least_decoding_error": best},

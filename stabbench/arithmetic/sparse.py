@@ -10,7 +10,7 @@ import numba
 import numpy as np
 
 Array = np.ndarray[Any, np.dtype[Any]]
-TILE = 1024
+CACHE_BYTES = 1 << 18
 
 
 def combine_held(
@@ -47,30 +47,92 @@ def combine_held(
     blocks = np.ascontiguousarray(vectors, dtype=wide)
     out = np.empty((rows, length), dtype=dtype)
     with np.errstate(all="ignore"):
-        _combine(values, start, partition, blocks, out)
+        _combine(values, start, partition, blocks, out, _width(blocks))
     return out
 
 
+def _width(blocks: Array) -> int:
+    """Columns of a tile that fits into the second cache."""
+    count, length, m = blocks.shape
+    return min(length, max(256, CACHE_BYTES // (count * m * blocks.itemsize))) or 1
+
+
 @numba.njit(cache=True, nogil=True, error_model="numpy")
-def _combine(values, start, partition, blocks, out):  # type: ignore[no-untyped-def]
+def _combine(values, start, partition, blocks, out, width):  # type: ignore[no-untyped-def]
     """Tiles of the length outside, rows inside: a tile of all partitions is read once."""
     count, length, m = blocks.shape
-    tile = np.empty((count * m, TILE), dtype=blocks.dtype)
-    for begin in range(0, length, TILE):
-        width = min(TILE, length - begin)
-        for i in range(count):
-            for v in range(width):
-                for u in range(m):
-                    tile[i * m + u, v] = blocks[i, begin + v, u]
+    flat = blocks.reshape(count, length * m)
+    tile = np.empty((count * m if m > 1 else 1, width), dtype=blocks.dtype)
+    for begin in range(0, length, width):
+        size = min(width, length - begin)
+        if m > 1:
+            for i in range(count):
+                _unravel(flat[i, begin * m : (begin + size) * m], m, tile[i * m : i * m + m])
         for j in range(out.shape[0]):
-            row = out[j, begin : begin + width]
-            row[:] = 0
-            for e in range(start[j], start[j + 1]):
-                for u in range(m):
-                    _add(row, values[e, u], tile[partition[e] * m + u])
+            row = out[j, begin : begin + size]
+            terms = values[start[j] : start[j + 1]]
+            held = partition[start[j] : start[j + 1]]
+            if m > 1:
+                _sum(row, terms, held, tile, 0)
+            else:
+                _sum(row, terms, held, flat, begin)
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
-def _add(row, c, part):  # type: ignore[no-untyped-def]
-    for v in range(len(row)):
-        row[v] += c * part[v]
+def _unravel(piece, m, rows):  # type: ignore[no-untyped-def]
+    """Entry u of every piece into row u; the common sizes apart, so that they are vectorised."""
+    size = len(piece) // m
+    if m == 2:
+        for v in range(size):
+            rows[0, v] = piece[2 * v]
+            rows[1, v] = piece[2 * v + 1]
+    elif m == 3:
+        for v in range(size):
+            rows[0, v] = piece[3 * v]
+            rows[1, v] = piece[3 * v + 1]
+            rows[2, v] = piece[3 * v + 2]
+    elif m == 4:
+        for v in range(size):
+            rows[0, v] = piece[4 * v]
+            rows[1, v] = piece[4 * v + 1]
+            rows[2, v] = piece[4 * v + 2]
+            rows[3, v] = piece[4 * v + 3]
+    elif m == 5:
+        for v in range(size):
+            rows[0, v] = piece[5 * v]
+            rows[1, v] = piece[5 * v + 1]
+            rows[2, v] = piece[5 * v + 2]
+            rows[3, v] = piece[5 * v + 3]
+            rows[4, v] = piece[5 * v + 4]
+    else:
+        for u in range(m):
+            for v in range(size):
+                rows[u, v] = piece[v * m + u]
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy")
+def _sum(row, values, held, source, begin):  # type: ignore[no-untyped-def]
+    """Row = sum over the terms (e, u), five at a time so that the row is seldom read and written."""
+    m = values.shape[1]
+    size, count = len(row), values.shape[0] * m
+    end = begin + size
+    c = np.zeros(5, dtype=values.dtype)
+    at = np.zeros(5, dtype=np.int64)
+    for first in range(0, count, 5):
+        for t in range(5):
+            # terms beyond the last are zero times the first
+            c[t] = values.flat[first + t] if first + t < count else 0
+            e, u = divmod(first + t, m) if first + t < count else (0, 0)
+            at[t] = held[e] * m + u
+        c0, c1, c2, c3, c4 = c[0], c[1], c[2], c[3], c[4]
+        p0, p1 = source[at[0], begin:end], source[at[1], begin:end]
+        p2, p3 = source[at[2], begin:end], source[at[3], begin:end]
+        p4 = source[at[4], begin:end]
+        if first:
+            for v in range(size):
+                row[v] += c0 * p0[v] + c1 * p1[v] + c2 * p2[v] + c3 * p3[v] + c4 * p4[v]
+        else:
+            for v in range(size):
+                row[v] = c0 * p0[v] + c1 * p1[v] + c2 * p2[v] + c3 * p3[v] + c4 * p4[v]
+    if count == 0:
+        row[:] = 0

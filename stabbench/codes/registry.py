@@ -32,6 +32,8 @@ CODES: Registry[Code] = Registry(
         "stabbench.codes.gradient.bibd",
         "stabbench.codes.gradient.graphs",
         "stabbench.codes.gradient.random_placement",
+        "stabbench.codes.gradient.nested",
+        "stabbench.codes.gradient.block_coordinate",
     ),
     group="stabbench.codes",
     aliases={

@@ -1,10 +1,12 @@
 """Decoding weights of gradient codes without rounding: balls for parts, rationals for the rest."""
 
+import weakref
 from typing import Any
 
 import flint
 import numpy as np
 
+from stabbench.arithmetic.coefficients import Coefficients
 from stabbench.arithmetic.modular import PRIME
 from stabbench.arithmetic.pairs import Pair, joined
 from stabbench.codes.gradient.base import GradientCode, Part
@@ -12,6 +14,8 @@ from stabbench.codes.gradient.base import GradientCode, Part
 Array = np.ndarray[Any, np.dtype[Any]]
 FIRST_BITS = 256
 LAST_BITS = 1 << 14
+# bits that sufficed for other replies of the same matrix
+_SUFFICED: weakref.WeakKeyDictionary[Coefficients, int] = weakref.WeakKeyDictionary()
 
 
 def ball_weights(part: Part, taken: Array, bits: int) -> Any:
@@ -58,7 +62,7 @@ def part_weights(part: Part, taken: Array) -> Pair:
     >>> part_weights(part, np.array([0, 2]))[0]
     array([[0.5, 0.5]])
     """
-    bits = FIRST_BITS
+    bits = _SUFFICED.get(part.matrix, FIRST_BITS)
     while bits <= LAST_BITS:
         try:
             weights = ball_weights(part, taken, bits)
@@ -68,6 +72,7 @@ def part_weights(part: Part, taken: Array) -> Pair:
         else:
             pair = _pair(weights)
             if pair is not None:
+                _SUFFICED[part.matrix] = bits
                 return pair
         bits *= 2
     raise ZeroDivisionError(f"{LAST_BITS} bits do not show that the replies have full rank")

@@ -13,13 +13,45 @@ from stabbench.arithmetic.pairs import to_pair
 from stabbench.arithmetic.precision import Precision
 from stabbench.arithmetic.precision import precision as named
 from stabbench.arithmetic.rank import first_independent
+from stabbench.arithmetic.sparse import combine_held
 from stabbench.codes.base import Code, System
 from stabbench.codes.gradient.base import GradientCode, Part
 from stabbench.decoders.base import Decoder, Plan, Spare
 from stabbench.decoders.ideal import least_squares_weights, part_weights
 
 Array = np.ndarray[Any, np.dtype[Any]]
+FEW_ROWS, LONG = 8, 1 << 15
 Solver = Callable[[Part, Array], Array]
+
+
+@dataclasses.dataclass(frozen=True)
+class WeightsPlan(Plan):
+    """Weights of every pattern over all replies, zero for those that it does not read.
+
+    Attributes
+    ----------
+    rows : int array, shape (P, r)
+        The replies that arrive.
+    weights : array, shape (P, m, replies), in decoding precision; NaN where there are none
+    """
+
+    rows: Array
+    weights: Array
+
+    def decode(self, replies: Array) -> Array:
+        """The entries of the sum, shape (P, m, L, 1)."""
+        count, m, _ = self.weights.shape
+        flat = replies.reshape(len(replies), -1)
+        dtype = np.result_type(self.weights, flat)
+        received = flat.astype(dtype, copy=False)
+        with np.errstate(all="ignore"):
+            sums = _product(self.weights.reshape(count * m, -1), received)
+            estimate = sums.reshape(count, m, -1)
+            # a reply that did not arrive may be infinite, and zero times it is not zero
+            for p in np.flatnonzero(~np.isfinite(estimate).all(axis=(1, 2))):
+                used = (self.weights[p] != 0).any(axis=0)
+                estimate[p] = self.weights[p][:, used] @ received[used]
+        return checked(estimate.reshape(count, m, *replies.shape[1:]), dtype)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -44,7 +76,7 @@ class WeightsPlan(Plan):
         received = flat.astype(np.result_type(flat, self.weights.real.dtype), copy=False)
         with np.errstate(all="ignore"):
             if np.isfinite(received.sum()):
-                sums = self.weights.reshape(count * m, -1) @ received
+                sums = _product(self.weights.reshape(count * m, -1), received)
             else:
                 sums = np.concatenate(
                     [
@@ -56,6 +88,15 @@ class WeightsPlan(Plan):
                 )
         estimate = sums.reshape(count, m, *replies.shape[1:])
         return checked(estimate, np.result_type(dtype, estimate))
+
+
+def _product(weights: Array, received: Array) -> Array:
+    """Weights @ received; a few rows of long replies in one walk through memory."""
+    rows, count = weights.shape
+    if rows > FEW_ROWS or received.shape[1] < LONG:
+        return np.asarray(weights @ received)
+    held = np.arange(rows + 1) * count, np.tile(np.arange(count), rows)
+    return combine_held(weights[..., None], held, received[..., None], received.dtype)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -212,32 +253,44 @@ def assemble(code: GradientCode, arrived: Array, solver: Solver, dtype: np.dtype
     Every distinct subset of a part is solved once, and once for all parts of the same matrix.
     """
     weights = np.zeros((len(arrived), code.reduction, arrived.shape[1]), dtype=dtype)
-    for parts in families(code):
-        stacked = np.concatenate([arrived[:, part.rows] for part in parts])
-        subsets, inverse = np.unique(stacked, axis=0, return_inverse=True)
-        found = np.zeros((len(subsets), code.reduction, subsets.shape[1]), dtype=dtype)
-        counts = subsets.sum(axis=1)
-        for r in np.unique(counts):
-            at = np.flatnonzero(counts == r)
-            taken = np.nonzero(subsets[at])[1].reshape(len(at), r)
-            values = solver(parts[0], taken) if r else np.full((len(at), code.reduction, 0), 0)
-            if r:
-                spread = np.repeat(taken[:, None, :], code.reduction, axis=1)
-                block = found[at]
-                np.put_along_axis(block, spread, values, axis=2)
-                found[at] = block
-            else:
-                found[at] = np.nan
-        each = inverse.reshape(len(parts), len(arrived))
-        for part, index in zip(parts, each, strict=True):
-            weights[:, :, part.rows] = found[index]
+    for at, stage in code.stages(arrived):
+        for parts in families(stage):
+            subsets, each = distinct(parts, arrived[at])
+            found = _by_count(parts[0], subsets, solver, (code.reduction, dtype))
+            for part, index in zip(parts, each, strict=True):
+                weights[np.ix_(at, np.arange(code.reduction), part.rows)] = found[index]
     return weights
 
 
-def families(code: GradientCode) -> list[list[Part]]:
-    """The parts of a code, those of the same matrix together."""
+def distinct(parts: list[Part], arrived: Array) -> tuple[Array, Array]:
+    """The distinct subsets of parts of one matrix, (U, c) bool, and which one, (parts, P)."""
+    stacked = np.concatenate([arrived[:, part.rows] for part in parts])
+    subsets, inverse = np.unique(stacked, axis=0, return_inverse=True)
+    return subsets, inverse.reshape(len(parts), len(arrived))
+
+
+def _by_count(part: Part, subsets: Array, solver: Solver, form: tuple[int, np.dtype[Any]]) -> Array:
+    """Weights of all subsets, shape (U, m, c), solved in batches of equal size."""
+    m, dtype = form
+    found = np.zeros((len(subsets), m, subsets.shape[1]), dtype=dtype)
+    counts = subsets.sum(axis=1)
+    for r in np.unique(counts):
+        at = np.flatnonzero(counts == r)
+        if r == 0:
+            found[at] = np.nan
+            continue
+        taken = np.nonzero(subsets[at])[1].reshape(len(at), r)
+        block = found[at]
+        spread = np.repeat(taken[:, None, :], m, axis=1)
+        np.put_along_axis(block, spread, solver(part, taken), axis=2)
+        found[at] = block
+    return found
+
+
+def families(parts: tuple[Part, ...]) -> list[list[Part]]:
+    """Parts of the same matrix together."""
     found: dict[tuple[int, int], list[Part]] = {}
-    for part in code.parts:
+    for part in parts:
         found.setdefault((id(part.matrix), id(part.target)), []).append(part)
     return list(found.values())
 

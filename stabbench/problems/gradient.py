@@ -66,7 +66,7 @@ class Gradient(Problem):
 
     def blocks(self, system: System, operands: tuple[Array, ...]) -> tuple[Array, ...]:
         """Partial gradients cut into pieces of m entries, shape (K, L, m), padded with zeros."""
-        return (pieces(operands[0], held(system).reduction),)
+        return (held(system).cut(operands[0]),)
 
     def encode(
         self, system: System, blocks: tuple[Array, ...], precision: Precision
@@ -80,8 +80,7 @@ class Gradient(Problem):
 
     def wanted(self, system: System, exact: Exact) -> Exact:
         """The sum by its place within a piece, shape (m, L, 1)."""
-        m = held(system).reduction
-        hi, lo = (pieces(part, m)[0].T[..., None] for part in (exact.hi, exact.lo))
+        hi, lo = (held(system).cut(part)[0].T[..., None] for part in (exact.hi, exact.lo))
         return Exact(hi, lo)
 
 
@@ -90,21 +89,6 @@ def held(system: System) -> Held:
     if not isinstance(system.reply, Held):
         raise TypeError("problem gradient needs a gradient code")
     return system.reply
-
-
-def pieces(gradients: Array, m: int) -> Array:
-    """Cut rows of l entries into pieces of m: shape (K, ceil(l / m), m), padded with zeros.
-
-    Examples
-    --------
-    >>> pieces(np.array([[1.0, 2.0, 3.0]]), 2).tolist()
-    [[[1.0, 2.0], [3.0, 0.0]]]
-    """
-    count, entries = gradients.shape
-    length = -(-entries // m)
-    if length * m != entries:
-        gradients = np.pad(gradients, ((0, 0), (0, length * m - entries)))
-    return np.ascontiguousarray(gradients).reshape(count, length, m)
 
 
 def softmax_gradients(features: Array, labels: Array, parts: int, seed: int) -> Array:

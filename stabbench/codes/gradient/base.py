@@ -6,6 +6,7 @@ Each scheme writes placement, coefficients and parts; decoders and analyses need
 import dataclasses
 import functools
 from abc import abstractmethod
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 import numpy as np
@@ -62,11 +63,15 @@ class Held(Operator):
         Which partitions enter which reply.
     reduction : int
         m, the entries of a piece.
+    sizes : callable, optional
+        From the length of a gradient to those of m consecutive segments; entry u of the pieces is
+        then segment u. Without it a piece is m consecutive entries.
     """
 
     coefficients: Coefficients
     placement: Array
     reduction: int
+    sizes: Callable[[int], list[int]] | None = None
 
     @property
     def rows(self) -> int:  # type: ignore[override]
@@ -91,6 +96,12 @@ class Held(Operator):
         sums = combine_held(cut, self.compressed, blocks, dtype)
         plain = precision.storage.holds(precision.work)
         return sums if plain else precision.store(sums)
+
+    def cut(self, gradients: Array) -> Array:
+        """Gradients (K, l) as pieces (K, L, m), padded with zeros."""
+        return pieces(gradients, self.reduction) if self.sizes is None else segments(
+            gradients, self.sizes(gradients.shape[1])
+        )  # fmt: skip
 
     @functools.cached_property
     def compressed(self) -> tuple[Array, Array]:
@@ -171,6 +182,10 @@ class GradientCode(Code):
         """The sets of replies that decode by themselves; none for approximate codes."""
         return ()
 
+    def stages(self, arrived: Array) -> list[tuple[Array, tuple[Part, ...]]]:
+        """Which parts decode which patterns: pairs of pattern indices and parts."""
+        return [(np.arange(len(arrived)), self.parts)]
+
     @functools.cached_property
     def encoding(self) -> Coefficients:
         """C^T as exact or arbitrarily precise coefficients."""
@@ -204,6 +219,37 @@ class GradientCode(Code):
         """The reply map, which is also what a worker does to the partitions that it holds."""
         operator = Held(self.encoding, self.placement, self.reduction)
         return System((operator,), operator, self.owner)
+
+
+def pieces(gradients: Array, m: int) -> Array:
+    """Cut rows of l entries into pieces of m: shape (K, ceil(l / m), m), padded with zeros.
+
+    Examples
+    --------
+    >>> pieces(np.array([[1.0, 2.0, 3.0]]), 2).tolist()
+    [[[1.0, 2.0], [3.0, 0.0]]]
+    """
+    count, entries = gradients.shape
+    length = -(-entries // m)
+    if length * m != entries:
+        gradients = np.pad(gradients, ((0, 0), (0, length * m - entries)))
+    return np.ascontiguousarray(gradients).reshape(count, length, m)
+
+
+def segments(gradients: Array, sizes: list[int]) -> Array:
+    """Cut rows into consecutive segments: shape (K, largest size, segments), padded with zeros.
+
+    Examples
+    --------
+    >>> segments(np.array([[1.0, 2.0, 3.0]]), [1, 2]).tolist()
+    [[[1.0, 2.0], [0.0, 3.0]]]
+    """
+    cut = np.zeros((len(gradients), max(sizes), len(sizes)), dtype=gradients.dtype)
+    start = 0
+    for u, size in enumerate(sizes):
+        cut[:, :size, u] = gradients[:, start : start + size]
+        start += size
+    return cut
 
 
 def cyclic_placement(n: int, load: int) -> Array:

@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+import math
 from fractions import Fraction
 from typing import Any, ClassVar
 
@@ -109,4 +110,4 @@ class Bibd(ApproximateCode):
     def condition(self, survivors: int) -> float:
         """kappa(A_F) for any r >= 2 survivors."""
         _, k, lam = self.design
-        return float(Fraction(k - lam + lam * survivors, k - lam)) ** 0.5
+        return math.sqrt(Fraction(k - lam + lam * survivors, k - lam))

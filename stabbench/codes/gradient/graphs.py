@@ -28,15 +28,16 @@ def regular_graph(d: int, vertices: int, seed: int, what: str) -> list[Edge]:
     >>> regular_graph(2, 3, 0, "graph")
     [(0, 1), (0, 2), (1, 2)]
     """
-    import networkx
+    import networkx as nx
 
     if not 2 <= d < vertices or d * vertices % 2:
         raise InputError(
-            f"{what}: d={d} on {vertices} vertices; allowed are 2 <= d < vertices, d * vertices even"
+            f"{what}: d={d} on {vertices} vertices; allowed are "
+            "2 <= d < vertices, d * vertices even"
         )
     for attempt in range(100):
-        graph = networkx.random_regular_graph(d, vertices, seed=seed + 1000 * attempt)
-        if networkx.is_connected(graph):
+        graph = nx.random_regular_graph(d, vertices, seed=seed + 1000 * attempt)
+        if nx.is_connected(graph):
             return sorted((min(a, b), max(a, b)) for a, b in graph.edges)
     raise InputError(f"{what}: d={d}, seed={seed} give no connected graph; allowed is another seed")
 

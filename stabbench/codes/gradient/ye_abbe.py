@@ -1,4 +1,4 @@
-"""Ye and Abbe's codes: cyclic placement, replies combined so that n - s of them determine m sums."""
+"""Ye and Abbe's codes: cyclic placement, replies n - s of which determine m sums."""
 
 import dataclasses
 import functools
@@ -146,6 +146,7 @@ class YeAbbe(GradientCode):
             return self.in_float64()
         extra = bits + 8 * self.n
         with flint.ctx.workprec(extra):
+            V: Any
             if self.matrix.is_rational:
                 V = self.matrix.rational()[0].transpose()
             else:

@@ -1,0 +1,70 @@
+"""Gradient codes against the memory traffic that they must cause, in one run."""
+
+import tracemalloc
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import stabbench as sb
+from stabbench.arithmetic.precision import precision
+from stabbench.decoders.registry import decoder
+
+Ratio = Callable[..., float]
+Array = np.ndarray[Any, np.dtype[Any]]
+WORKERS, ENTRIES = 100, 1_000_000
+CODES = (("fractional-repetition", 4), ("kadhe[d=5,m=2]", 3))
+
+
+def traffic(read: int, written: int) -> Array:
+    """An array of float32 whose copy moves as many bytes as reading and writing these numbers."""
+    return np.ones((read + written) // 2, dtype=np.float32)
+
+
+@pytest.mark.parametrize(("spec", "stragglers"), CODES)
+def test_encoding_is_bound_by_memory(ratio: Ratio, spec: str, stragglers: int) -> None:
+    code: Any = sb.code(spec, n=WORKERS, stragglers=stragglers)
+    m = code.reduction
+    held: Any = code.system("gradient").reply
+    gradients = np.ones((WORKERS, ENTRIES // m, m), dtype=np.float32)
+    # each worker reads the partitions that it holds and writes its reply
+    copied = traffic(WORKERS * code.load * ENTRIES, WORKERS * ENTRIES // m)
+    value = ratio(
+        lambda: held.apply(gradients, precision("float32")),
+        copied.copy,
+        f"copy of the workers' bytes / encoding time ({spec}, 100 x 1e6 float32)",
+        rounds=3,
+    )
+    assert value > 1 / 3
+
+
+@pytest.mark.parametrize(("spec", "stragglers"), CODES)
+def test_decoding_is_bound_by_memory(ratio: Ratio, spec: str, stragglers: int) -> None:
+    code: Any = sb.code(spec, n=WORKERS, stragglers=stragglers)
+    m, single = code.reduction, precision("float32")
+    replies = np.ones((WORKERS, ENTRIES // m, 1), dtype=np.float32)
+    pattern = np.ones((1, WORKERS), dtype=np.int8)
+    pattern[0, :stragglers] = 0
+    plan = decoder("weights").plan(code, code.system("gradient"), pattern, single, "use")
+    copied = traffic((WORKERS - stragglers) * ENTRIES // m, ENTRIES)
+    value = ratio(
+        lambda: plan.decode(replies),
+        copied.copy,
+        f"copy of the master's bytes / decoding time ({spec}, 100 x 1e6 float32)",
+        rounds=5,
+    )
+    assert value > 1 / 3
+
+
+def test_no_coefficient_per_entry_is_formed(benchmark: Any) -> None:
+    held: Any = sb.code("kadhe[d=5,m=2]", n=WORKERS, stragglers=3).system("gradient").reply
+    gradients = np.ones((WORKERS, 50_000, 2), dtype=np.float32)
+    replies = held.apply(gradients, precision("float32"))
+    tracemalloc.start()
+    held.apply(gradients, precision("float32"))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    benchmark.extra_info["peak bytes / bytes of the replies"] = peak / replies.nbytes
+    benchmark.pedantic(lambda: held.apply(gradients, precision("float32")), rounds=3)
+    assert peak < 1.1 * replies.nbytes + 2**20
