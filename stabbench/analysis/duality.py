@@ -53,9 +53,19 @@ class Dual:
         return self.generator.shape[0], self.generator.shape[1]
 
     @functools.cached_property
+    def generator_spectrum(self) -> tuple[Array, Array]:
+        """Right singular vectors (as columns) and singular values of G."""
+        return _spectrum(self.generator)
+
+    @functools.cached_property
+    def inverse_spectrum(self) -> tuple[Array, Array]:
+        """Right singular vectors (as columns) and singular values of W."""
+        return _spectrum(self.inverse)
+
+    @property
     def norms(self) -> tuple[float, float]:
         """||G||_2 and ||W||_2."""
-        return spectral_norm(self.generator), spectral_norm(self.inverse)
+        return float(self.generator_spectrum[1][0]), float(self.inverse_spectrum[1][0])
 
 
 class ExactDual:
@@ -78,6 +88,7 @@ class ExactDual:
         self.rest = np.setdiff1d(np.arange(generator.shape[0]), self.basis)
         self.bits = FIRST_BITS
         self._balls: dict[int, tuple[list[list[Any]], list[list[Any]]]] = {}
+        self._gram: dict[int, tuple[list[list[Any]], list[list[Any]], Any]] = {}
         self._rank_of: dict[tuple[int, ...], int] = {}
 
     def parts(self, bits: int) -> tuple[Any, Any, Any]:
@@ -108,12 +119,29 @@ class ExactDual:
         return rows
 
     def balls(self, bits: int) -> tuple[list[list[Any]], list[list[Any]]]:
-        """Rows of the projector P (n x n) and of W (n x k) as balls."""
-        if bits not in self._balls:
-            N, S, W = self.parts(bits)
-            with flint.ctx.workprec(bits):
-                self._balls[bits] = (N * S.solve(adjoint(N))).tolist(), W.tolist()
+        """Rows of the projector P (n x n) and of W (n x k) as balls, of these bits or more."""
+        enough = bits
+        while bits not in self._balls:
+            with flint.ctx.workprec(enough):
+                try:
+                    N, S, W = self.parts(enough)
+                    self._balls[bits] = (N * S.solve(adjoint(N))).tolist(), W.tolist()
+                except ZeroDivisionError:
+                    if enough > LAST_BITS:
+                        raise
+                    enough *= 2
         return self._balls[bits]
+
+    def gram(self, bits: int) -> tuple[list[list[Any]], list[list[Any]], Any]:
+        """Rows of P and of K = W W^H (n x n) as balls, and the trace of K."""
+        if bits not in self._gram:
+            P, rows = self.balls(bits)
+            with flint.ctx.workprec(bits):
+                W: Any = flint.acb_mat(rows) if self.generator.is_complex else flint.arb_mat(rows)
+                K = W * adjoint(W)
+                size = K.trace().real if self.generator.is_complex else K.trace()
+                self._gram[bits] = P, K.tolist(), size
+        return self._gram[bits]
 
     def independent(self, rows: tuple[int, ...]) -> bool:
         """Whether the rows of H are independent; exact for rational generators.
@@ -180,8 +208,8 @@ def dual(generator: Coefficients) -> Dual:
     Examples
     --------
     >>> parity = Coefficients.from_array(np.array([[1, 0], [0, 1], [1, 1]]))
-    >>> dual(parity).null.ravel() * 3**0.5
-    array([-1., -1.,  1.])
+    >>> np.abs(dual(parity).null.ravel()) * 3**0.5
+    array([1., 1., 1.])
     """
     exact = ExactDual(generator)
     n, k = generator.shape
@@ -212,6 +240,12 @@ def dual(generator: Coefficients) -> Dual:
             return Dual(generator.rounded("float64"), inverse, null, essential, exact)
         bits *= 2
     raise ArithmeticError(f"dual of a {n} x {k} generator: {LAST_BITS} bits do not suffice")
+
+
+def _spectrum(matrix: Array) -> tuple[Array, Array]:
+    top = np.abs(matrix).max()
+    _, values, vectors = np.linalg.svd(matrix / top, full_matrices=False)
+    return vectors.conj().T, values * top
 
 
 def adjoint(matrix: Any) -> Any:

@@ -1,7 +1,7 @@
 """Compiled scan of all straggler patterns: ||G_S||_F^2 and ||G_S^+||_F^2 of each.
 
 Orthogonalisation of the rows of a common prefix is shared. What is kept of the numbers is said in
-`tally`, what they mean in `conditioning`.
+`counts`, what they mean in `conditioning`.
 """
 
 from typing import Any, NamedTuple
@@ -9,18 +9,25 @@ from typing import Any, NamedTuple
 import numba
 import numpy as np
 
-from stabbench.analysis import elimination
-from stabbench.analysis.combinations import advance, dead_length, end_of_prefix, unrank, window
-from stabbench.analysis.elimination import (
+from stabbench.analysis.conditioning.combinations import (
+    advance,
+    dead_length,
+    end_of_prefix,
+    unrank,
+    window,
+)
+from stabbench.analysis.conditioning.counts import Counts, Found, count_patterns, list_unsettled
+from stabbench.analysis.conditioning.elimination import (
     UNIT,
     Layout,
     complete_block,
     complete_single,
+    layout,
     load,
     normalise,
     push,
 )
-from stabbench.analysis.tally import Counts, Found, count_patterns, list_unsettled
+from stabbench.analysis.duality import Dual
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Span = tuple[int, int]
@@ -49,6 +56,50 @@ class Rows(NamedTuple):
     energy: Array
     generator2: float
     inverse2: float
+
+
+def rows_of(dual: Dual, owner: Array) -> tuple[Rows, int]:
+    """Scaled real rows of a dual, grouped by the worker that owns them.
+
+    Parameters
+    ----------
+    dual : Dual
+    owner : int array, shape (rows,)
+        The worker of each row.
+
+    Returns
+    -------
+    Rows, int
+        The second is the even exponent e of the scale: ||G_S||_F^2 ||G_S^+||_F^2 is 2^e times
+        what the scan finds.
+    """
+    n = int(owner.max()) + 1
+    size = float(np.linalg.norm(dual.inverse))
+    length = np.linalg.norm(dual.null, axis=1)
+    length[length == 0] = 1
+    h, w = dual.null / length[:, None], dual.inverse / size / length[:, None]
+    if np.iscomplexobj(h):
+        h, w, owner = real_form(h), real_form(w) / 2**0.5, np.concatenate([owner, owner])
+    place = np.array([np.count_nonzero(owner[:i] == owner[i]) for i in range(len(owner))])
+    B = int(place.max()) + 1
+    Z = np.zeros((B, h.shape[1] + w.shape[1], n))
+    absent = np.ones((B, n), dtype=bool)
+    Z[place, : h.shape[1], owner] = h
+    Z[place, h.shape[1] :, owner] = w
+    absent[place, owner] = False
+    top = float(np.linalg.norm(dual.generator))
+    root, exponent = np.frexp(top * size)
+    fraction = float(root) ** 2
+    parts = np.linalg.norm(dual.generator / top, axis=1) ** 2 * fraction
+    energy = np.bincount(owner[: len(parts)], weights=parts, minlength=n)
+    of_generator, of_inverse = dual.norms
+    limits = (of_generator / top) ** 2 * fraction, (of_inverse / size) ** 2
+    return Rows(Z, absent, h.shape[1], energy, *limits), 2 * int(exponent)
+
+
+def real_form(matrix: Array) -> Array:
+    """The real matrix [[Re, -Im], [Im, Re]] of a complex one."""
+    return np.block([[matrix.real, -matrix.imag], [matrix.imag, matrix.real]])
 
 
 def scan(rows: Rows, s: int, table: Array, symmetry: int, span: Span, counts: Counts) -> int:
@@ -89,7 +140,7 @@ def scan(rows: Rows, s: int, table: Array, symmetry: int, span: Span, counts: Co
 def workspace(rows: Rows, s: int) -> tuple[Layout, Array]:
     """Buffer for patterns of s workers; its level 0 holds the rows."""
     B, M, n = rows.Z.shape
-    at, length = elimination.layout((B, M, n), rows.m, s)
+    at, length = layout((B, M, n), rows.m, s)
     F = np.zeros(length)
     F[: at.level] = rows.Z.ravel()
     slack = F[at.slack : at.slack + 2 * B * n].reshape(B, 2, n)
@@ -137,7 +188,9 @@ def _scan(
                     count_patterns(counts, F, weight, found)
                 else:
                     rank = end_of_prefix(c, settled, s, table)
-                    list_unsettled(counts.unsettled, origin + c[s - 1], min(rank, stop), settled)
+                    list_unsettled(
+                        counts.unsettled, origin + c[s - 1], min(rank, stop), settled, False
+                    )
                     place = settled - 1
         ready = min(ready, advance(c, s, n, place))
         if ready < 0:
@@ -162,10 +215,10 @@ def _terms(
             load(F, at, level, c[level])
             errors = normalise(F, at, level, c[level], 0)
         else:
-            push(F, at, level, c[level])
+            push(F, at, level, c[level], c[level] + 1)
             ready = level + 1
         f = at.f + 2 * (level + 1)
-        if not F[f + 1] <= tolerance * (1 + F[f]):
+        if not F[f + 1] < tolerance * (1 + F[f]):
             return level + 1, ready
     if single and s > 1:
         complete_single(F, at, s - 2, errors, span)

@@ -12,6 +12,9 @@ import numpy as np
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Errors = tuple[float, float, float]
+Index = (
+    Any  # int for Python, unsigned in loops: the compiler then leaves out a check for negative ones
+)
 UNIT = 2.0**-52
 VECTORS = 11
 ZERO, ONE, TWO, THREE, FOUR = (np.uint64(i) for i in range(5))
@@ -77,10 +80,13 @@ def layout(shape: tuple[int, int, int], m: int, levels: int) -> tuple[Layout, in
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
-def push(F: Array, at: Layout, level: int, worker: int) -> None:
-    """Make the rows of all later workers orthogonal to those of a worker, into the next level."""
+def push(F: Array, at: Layout, level: int, worker: int, begin: int) -> None:
+    """Make the rows of all workers from `begin` on orthogonal to those of a worker.
+
+    The result is the next level.
+    """
     B, block, sizes = at.B, at.M * at.n, (at.m, at.M, at.n)
-    begin, count = worker + 1, at.n - worker - 1
+    count = at.n - begin
     load(F, at, level, worker)
     for b in range(B):
         errors = normalise(F, at, level, worker, b)
@@ -187,21 +193,21 @@ def _begin(F: Array, at: Layout, level: int, count: int) -> None:
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
-def _fill(F: Array, out: int, value: float, count: int) -> None:
+def _fill(F: Array, out: Index, value: float, count: Index) -> None:
     out = np.uint64(out)
     for i in range(np.uint64(count)):
         F[out + i] = value
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
-def _copy(F: Array, src: int, out: int, count: int) -> None:
+def _copy(F: Array, src: Index, out: Index, count: Index) -> None:
     src, out = np.uint64(src), np.uint64(out)
     for i in range(np.uint64(count)):
         F[out + i] = F[src + i]
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
-def _add_terms(F: Array, at: Layout, slack_h: int, slack_w: int, count: int) -> None:
+def _add_terms(F: Array, at: Layout, slack_h: Index, slack_w: Index, count: Index) -> None:
     """Add |w|^2 / |h|^2 and its error to `total` and `error`."""
     h2, w2, total, error = (
         np.uint64(at.h2),
@@ -218,7 +224,7 @@ def _add_terms(F: Array, at: Layout, slack_h: int, slack_w: int, count: int) -> 
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
-def _dot(F: Array, a: int, b: int, count: int) -> float:
+def _dot(F: Array, a: Index, b: Index, count: Index) -> float:
     a, b = np.uint64(a), np.uint64(b)
     fours = np.uint64(count) // FOUR * FOUR
     t0, t1, t2, t3 = 0.0, 0.0, 0.0, 0.0
@@ -233,21 +239,23 @@ def _dot(F: Array, a: int, b: int, count: int) -> float:
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
-def _scale(F: Array, row: int, factor: float, count: int) -> None:
+def _scale(F: Array, row: Index, factor: float, count: Index) -> None:
     row = np.uint64(row)
     for j in range(np.uint64(count)):
         F[row + j] *= factor
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
-def _subtract(F: Array, row: int, other: int, factor: float, count: int) -> None:
+def _subtract(F: Array, row: Index, other: Index, factor: float, count: Index) -> None:
     row, other = np.uint64(row), np.uint64(other)
     for j in range(np.uint64(count)):
         F[row + j] -= factor * F[other + j]
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
-def _factors(F: Array, src: Any, z: Any, part: Any, sizes: tuple[Any, Any], count: Any) -> None:
+def _factors(
+    F: Array, src: Index, z: Index, part: Index, sizes: tuple[Index, Index], count: Index
+) -> None:
     """Products of h of each row and of z."""
     m, n = sizes
     for i in range(count):
@@ -261,10 +269,10 @@ def _factors(F: Array, src: Any, z: Any, part: Any, sizes: tuple[Any, Any], coun
 def _project(
     F: Array,
     move: tuple[int, int],
-    z: int,
+    z: Index,
     vectors: tuple[int, int],
     sizes: tuple[int, int, int],
-    count: int,
+    count: Index,
 ) -> None:
     """Make the h of all rows orthogonal to that of z, and subtract the same multiple of its w.
 
@@ -297,7 +305,7 @@ def _bend(
     vectors: tuple[int, int],
     errors: Errors,
     apart: int,
-    count: int,
+    count: Index,
 ) -> None:
     """First-order errors of rows after a projection, those of w `apart` from those of h."""
     src, dst, n = np.uint64(move[0]), np.uint64(move[1]), np.uint64(apart)
@@ -312,11 +320,11 @@ def _bend(
 @numba.njit(cache=True, nogil=True, error_model="numpy")
 def _squares_of_rest(
     F: Array,
-    src: int,
-    z: int,
+    src: Index,
+    z: Index,
     vectors: tuple[int, int, int, int],
     sizes: tuple[int, int, int],
-    count: int,
+    count: Index,
 ) -> None:
     """Squared norms of h and w after a projection that is not stored; h2 begins as it is.
 
@@ -353,7 +361,9 @@ def _squares_of_rest(
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
-def _add_squares(F: Array, src: int, out: int, coordinates: int, n: int, count: int) -> None:
+def _add_squares(
+    F: Array, src: Index, out: Index, coordinates: Index, n: Index, count: Index
+) -> None:
     """Add the squares of coordinates of all rows to a vector."""
     src, out, n = np.uint64(src), np.uint64(out), np.uint64(n)
     for j in range(np.uint64(coordinates)):
@@ -367,7 +377,7 @@ def _project_pairs(
     blocks: tuple[int, int],
     vectors: tuple[int, int],
     sizes: tuple[int, int, int],
-    count: int,
+    count: Index,
 ) -> None:
     """Make the h of each row of the second block orthogonal to its own row of the first.
 

@@ -28,6 +28,32 @@ def binomials(n: int, s: int) -> Array:
     return np.array(table, dtype=np.int64)
 
 
+def ranks_of(patterns: Array, table: Array) -> Array:
+    """Ranks of sorted subsets, shape (P, s), in lexicographic order.
+
+    Examples
+    --------
+    >>> ranks_of(np.array([[0, 1], [2, 3]]), binomials(4, 2)).tolist()
+    [0, 5]
+    """
+    n, s = table.shape[0] - 1, patterns.shape[1]
+    return np.asarray(table[n, s] - 1 - table[n - 1 - patterns, s - np.arange(s)].sum(axis=1))
+
+
+def patterns_of(ranks: Array, s: int, table: Array) -> Array:
+    """Subsets of given ranks, shape (P, s).
+
+    Examples
+    --------
+    >>> patterns_of(np.array([0, 5]), 2, binomials(4, 2)).tolist()
+    [[0, 1], [2, 3]]
+    """
+    patterns = np.empty((len(ranks), s), dtype=np.int64)
+    for rank, pattern in zip(ranks, patterns, strict=True):
+        unrank(rank, s, table, pattern)
+    return patterns
+
+
 @numba.njit(cache=True, nogil=True, error_model="numpy")
 def end_of_prefix(c: Array, length: int, s: int, table: Array) -> int:
     """Rank of the first subset after all that begin with c[:length]."""
@@ -35,7 +61,7 @@ def end_of_prefix(c: Array, length: int, s: int, table: Array) -> int:
     end = table[n, s]
     for i in range(length):
         end -= table[n - 1 - c[i], s - i]
-    return end
+    return int(end)
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")

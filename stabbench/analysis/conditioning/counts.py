@@ -1,7 +1,7 @@
-"""Statistics of a stream of condition numbers, in memory that does not grow with the patterns.
+"""Compiled statistics of a stream of condition numbers, in memory that does not grow with it.
 
-Counts in fixed bins, sums, the highest and lowest patterns and a sample of every bin; all of them
-merge, so that parts of a scan can run apart and be resumed.
+Counts in fixed bins, sums, the highest and lowest patterns and a sample of every bin. How they
+are merged and read is said in `tally`.
 """
 
 from typing import Any, NamedTuple
@@ -51,7 +51,7 @@ class Found(NamedTuple):
 
     Attributes
     ----------
-    rank, count, first : int
+    rank, number, first : int
         The first rank, how many there are, and where their weights begin.
     length : int
         Workers of a pattern.
@@ -64,7 +64,7 @@ class Found(NamedTuple):
     """
 
     rank: int
-    count: int
+    number: int
     first: int
     length: int
     total: int
@@ -100,10 +100,10 @@ def count_patterns(counts: Counts, F: Array, weight: Array, found: Found) -> Non
     codes = F.view(np.int64)
     shift = (counts.exponent - 1023) * PER_OCTAVE
     last = counts.bins.shape[0] - 1
-    for i in range(found.count):
+    for i in range(found.number):
         rank = found.rank + i
-        if not F[found.error + i] <= counts.tolerance * (1 + F[found.total + i]):
-            list_unsettled(counts.unsettled, rank, rank + 1, found.length)
+        if not F[found.error + i] < counts.tolerance * (1 + F[found.total + i]):
+            list_unsettled(counts.unsettled, rank, rank + 1, found.length, True)
             continue
         index = min(max((codes[value + i] >> SHIFT) + shift, 0), last)
         share = weight[found.first + i]
@@ -122,17 +122,17 @@ def count_patterns(counts: Counts, F: Array, weight: Array, found: Found) -> Non
 def _values(F: Array, found: Found) -> None:
     value, root, bound = np.uint64(found.value), np.uint64(found.root), np.uint64(found.bound)
     total, left = np.uint64(found.total), np.uint64(found.left)
-    for i in range(np.uint64(found.count)):
+    for i in range(np.uint64(found.number)):
         F[value + i] = F[left + i] * (1 + F[total + i])
         F[root + i] = np.sqrt(F[value + i])
         F[bound + i] = min(F[left + i], found.generator2) * (found.inverse2 + F[total + i])
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
-def list_unsettled(ranges: Array, start: int, stop: int, length: int) -> None:
-    """List a range of ranks and its common prefix, joined to the one before it if they touch."""
+def list_unsettled(ranges: Array, start: int, stop: int, length: int, join: bool) -> None:
+    """List a range of ranks and the length of its prefix; joined to the one before if it may be."""
     at = ranges[0, 0]
-    if at > 0 and ranges[at, 1] == start and ranges[at, 2] == length:
+    if join and at > 0 and ranges[at, 1] == start and ranges[at, 2] == length:
         ranges[at, 1] = stop
     else:
         at += 1

@@ -1,0 +1,10 @@
+"""Condition numbers of every straggler pattern: `survey`, and the parts it is made of.
+
+The dual of a generator, on which all rests, is in `stabbench.analysis.duality`.
+"""
+
+from stabbench.analysis.conditioning.estimates import Estimate
+from stabbench.analysis.conditioning.survey import Budget, Survey, survey
+from stabbench.analysis.conditioning.tally import Tally
+
+__all__ = ["Budget", "Estimate", "Survey", "Tally", "survey"]

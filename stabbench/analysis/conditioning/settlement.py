@@ -1,0 +1,138 @@
+"""Patterns that float64 cannot settle: exact rank first, then ball arithmetic."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import flint
+import numpy as np
+
+from stabbench.analysis.conditioning.combinations import patterns_of, ranks_of, subsets
+from stabbench.analysis.conditioning.scan import Rows
+from stabbench.analysis.conditioning.tally import Tally
+from stabbench.analysis.duality import LAST_BITS, ExactDual
+
+Array = np.ndarray[Any, np.dtype[Any]]
+BATCH = 1 << 14
+PRECISE = 2.0**-40
+
+
+class Settlement:
+    """Settles ranges of ranks for one generator, and remembers which workers are dependent.
+
+    Parameters
+    ----------
+    exact : ExactDual
+    owner : int array, shape (n,)
+        The worker of each row of the generator.
+    rows : Rows
+        The scaled rows of the scan.
+    task : tuple
+        Stragglers s, table of binomials and symmetry.
+    """
+
+    def __init__(
+        self, exact: ExactDual, owner: Array, rows: Rows, task: tuple[int, Array, int]
+    ) -> None:
+        self.exact = exact
+        self.members = [np.flatnonzero(owner == w).tolist() for w in range(owner.max() + 1)]
+        self.rows = rows
+        self.s, self.table, self.symmetry = task
+        self.circuits: list[Array] = []
+
+    def settle(self, unsettled: Array, tally: Tally) -> None:
+        """Add the patterns of ranges (start, stop, length of the common prefix) to a tally."""
+        for start, stop, length in unsettled.tolist():
+            prefix = patterns_of(np.array([start]), self.s, self.table)[0, :length]
+            if length < self.s and not self.decodes(prefix):
+                tally.fail(start, self.weight(start, stop))
+                continue
+            for patterns, weights in self.batches(start, stop):
+                self.settle_each(patterns, weights, tally)
+
+    def batches(self, start: int, stop: int) -> Iterator[tuple[Array, Array]]:
+        """Representatives of a range of ranks and their weights."""
+        while start < stop:
+            patterns, weights, start = subsets(
+                start, stop, self.s, self.table, self.symmetry, BATCH
+            )
+            yield patterns, weights
+
+    def weight(self, start: int, stop: int) -> float:
+        """Patterns that the representatives of a range stand for."""
+        if not self.symmetry:
+            return float(stop - start)
+        return float(sum(weights.sum() for _, weights in self.batches(start, stop)))
+
+    def decodes(self, workers: Array) -> bool:
+        """Whether the other workers suffice, exactly; a minimal set that must not fail is kept."""
+        if self.known(workers[None, :])[0]:
+            return False
+        if self.exact.independent(self.lost(workers)):
+            return True
+        minimal = workers
+        for worker in workers:
+            fewer = minimal[minimal != worker]
+            if fewer.size and not self.exact.independent(self.lost(fewer)):
+                minimal = fewer
+        self.circuits.append(minimal)
+        return False
+
+    def known(self, patterns: Array) -> Array:
+        """Which patterns hold a set of workers known to be needed."""
+        present = np.zeros((len(patterns), len(self.members)), dtype=bool)
+        np.put_along_axis(present, patterns, True, axis=1)
+        return np.array(
+            np.any([present[:, circuit].all(axis=1) for circuit in self.circuits], axis=0)
+            if self.circuits
+            else np.zeros(len(patterns), dtype=bool)
+        )
+
+    def lost(self, workers: Array) -> tuple[int, ...]:
+        """Rows of the generator that the workers own."""
+        return tuple(row for worker in workers for row in self.members[worker])
+
+    def settle_each(self, patterns: Array, weights: Array, tally: Tally) -> None:
+        """Add patterns one by one."""
+        ranks = ranks_of(patterns, self.table)
+        failed = self.known(patterns)
+        circuits = len(self.circuits)
+        for i in range(len(patterns)):
+            if len(self.circuits) > circuits:
+                failed[i:] |= self.known(patterns[i:])
+                circuits = len(self.circuits)
+            total = None if failed[i] else self.sum_by_balls(patterns[i])
+            if total is None:
+                tally.fail(int(ranks[i]), float(weights[i]))
+                continue
+            left = np.delete(self.rows.energy, patterns[i]).sum()
+            limits = self.rows.generator2, self.rows.inverse2
+            tally.add(int(ranks[i]), float(weights[i]), (total, float(left)), limits)
+
+    def sum_by_balls(self, workers: Array) -> float | None:
+        """||L^-1 W_C||_F^2 over ||W||_F^2, None if the other workers do not suffice.
+
+        With P = H H^H and K = W W^H it is the trace of P_C^-1 K_C.
+        """
+        C = self.lost(workers)
+        bits = 2 * self.exact.bits
+        tested = False
+        while bits <= LAST_BITS:
+            P, K, size = self.exact.gram(bits)
+            matrix: Any = flint.acb_mat if self.exact.generator.is_complex else flint.arb_mat
+            with flint.ctx.workprec(bits):
+                try:
+                    left = matrix([[P[i][j] for j in C] for i in C])
+                    right = matrix([[K[i][j] for j in C] for i in C])
+                    total = left.solve(right).trace()
+                except ZeroDivisionError:
+                    total = None
+                else:
+                    total = (total.real if self.exact.generator.is_complex else total) / size
+                    if float(total.rad()) <= PRECISE * float(total.mid()):
+                        return float(total.mid())
+            if total is None and not tested:
+                tested = True
+                if not self.decodes(workers):
+                    return None
+            bits *= 2
+        return None

@@ -1,0 +1,258 @@
+"""Condition numbers of every straggler pattern: worst, best, mean and distribution.
+
+Exhaustive, by one representative of each orbit of a symmetry, or by search above a budget.
+"""
+
+import dataclasses
+import math
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from stabbench.analysis.conditioning.combinations import SYMMETRIES, Symmetry
+from stabbench.analysis.conditioning.estimates import Estimate, exact_estimates, random_estimates
+from stabbench.analysis.conditioning.search import search
+from stabbench.analysis.conditioning.spectral import (
+    Found,
+    evaluate_all,
+    evaluate_extremes,
+    extremes_of,
+    nothing_decodes,
+)
+from stabbench.analysis.conditioning.tally import NAMED, Tally
+from stabbench.analysis.conditioning.visit import TOLERANCE, Task, visit
+from stabbench.arithmetic.coefficients import Coefficients
+from stabbench.errors import InputError
+
+Array = np.ndarray[Any, np.dtype[Any]]
+PROBABILITIES = (0.5, 0.95, 0.99)
+KEEP = 1024
+EXHAUSTIVE, SYMMETRIC, SEARCH = "exhaustive", "symmetric", "search (lower bound)"
+
+
+@dataclasses.dataclass(frozen=True)
+class Budget:
+    """How much work a survey may do.
+
+    Attributes
+    ----------
+    patterns : int
+        Patterns, or orbits of a symmetry, up to which all are visited; above it is a search.
+    exact : int
+        Patterns, or orbits, up to which kappa_2 is computed for each of them.
+    sample : int
+        Patterns whose kappa_2 is computed otherwise, for its mean and quantiles.
+    """
+
+    patterns: int = 200_000_000
+    exact: int = 5_000
+    sample: int = 300
+
+
+@dataclasses.dataclass(frozen=True)
+class Survey:
+    """Condition numbers of the generator's rows that remain after s workers are lost.
+
+    Attributes
+    ----------
+    worst, best : float
+        The largest kappa_2 of all patterns that decode, and the smallest that was evaluated;
+        infinite if none decodes.
+    worst_stragglers, best_stragglers : tuple of int
+        Workers lost there.
+    mean : Estimate
+        Mean of kappa_2 over the patterns that decode.
+    quantiles : dict of Estimate
+        Quantiles of kappa_2 for the probabilities 0.5, 0.95 and 0.99.
+    evaluated : int
+        Patterns whose kappa_2 was computed.
+    kappa_F_mean : Estimate
+        Mean of kappa_F, exact unless it is a search.
+    label : str
+        ``exhaustive``, ``symmetric`` or ``search (lower bound)``: what `worst` is.
+    patterns : int
+        Patterns that the numbers stand for; of a search, those that it has evaluated.
+    kappa_F_edges, kappa_F_counts : float64 arrays
+        Histogram: edges in log10 kappa_F, and patterns between them; empty for a search.
+    undecodable : int
+        How many patterns do not decode, by exact rank.
+    undecodable_stragglers : tuple of tuples of int
+        The first of these.
+    escalated : int
+        Patterns of the scan that needed ball arithmetic.
+    seconds : float
+        Time spent, without the preparation of the dual.
+    """
+
+    worst: float
+    worst_stragglers: tuple[int, ...]
+    best: float
+    best_stragglers: tuple[int, ...]
+    mean: Estimate
+    quantiles: dict[float, Estimate]
+    evaluated: int
+    kappa_F_mean: Estimate
+    label: str
+    patterns: int
+    kappa_F_edges: Array = dataclasses.field(default_factory=lambda: np.zeros(1))
+    kappa_F_counts: Array = dataclasses.field(default_factory=lambda: np.zeros(0))
+    undecodable: int = 0
+    undecodable_stragglers: tuple[tuple[int, ...], ...] = ()
+    escalated: int = 0
+    seconds: float = 0.0
+
+    @property
+    def seconds_per_pattern(self) -> float:
+        """Time per pattern, all statistics included."""
+        return self.seconds / max(self.patterns, 1)
+
+
+def survey(
+    generator: Coefficients,
+    s: int | None = None,
+    *,
+    owner: Array | None = None,
+    symmetry: Symmetry | None = None,
+    threads: int = 1,
+    budget: Budget | None = None,
+    progress: Callable[[Tally, int], object] | None = None,
+    resume: dict[str, Any] | None = None,
+) -> Survey:
+    """Condition numbers of every set of survivors, right at any magnitude.
+
+    Parameters
+    ----------
+    generator : Coefficients (rows x k)
+        Of rank k; what its rows are multiplied with are the k unknown blocks.
+    s : int, optional
+        Workers lost; rows - k where every worker owns one row.
+    owner : int array, shape (rows,), optional
+        The worker of each row; one row each unless given.
+    symmetry : {"cyclic", "reflection", "dihedral"}, optional
+        Permutations of the workers that leave all condition numbers as they are: i + 1 modulo n,
+        n - 1 - i, or both. Only one pattern of each orbit is visited.
+    threads : int
+    budget : Budget, optional
+    progress : callable, optional
+        Called with the `Tally` and the last rank after each part of the scan. ``to_dict`` of the
+        tally is a state to go on from.
+    resume : dict, optional
+        Such a state.
+
+    Returns
+    -------
+    Survey
+
+    Raises
+    ------
+    InputError
+        If the generator has no rank k, or s or `resume` do not belong to it.
+
+    Notes
+    -----
+    The duality of `Dual` gives kappa_F of every pattern. The worst kappa_2 is found by visiting
+    patterns in falling order of min(||G||_2, ||G_S||_F) (||W||_2^2 + ||L^-1 W_C||_F^2)^(1/2), a
+    bound on kappa_2, until it drops below the largest kappa_2 found.
+
+    Examples
+    --------
+    >>> parity = Coefficients.from_array(np.vstack([np.eye(3), np.ones((1, 3))]))
+    >>> found = survey(parity)
+    >>> round(found.worst, 4), found.worst_stragglers, found.label
+    (3.7321, (0,), 'exhaustive')
+    """
+    budget = Budget() if budget is None else budget
+    owner = np.arange(generator.shape[0]) if owner is None else np.asarray(owner)
+    n = int(owner.max()) + 1
+    if s is None:
+        s = generator.shape[0] - generator.shape[1]
+    if not 0 <= s < n:
+        raise InputError(f"survey: stragglers={s} of n={n} workers; allowed is 0 .. {n - 1}")
+    if symmetry not in SYMMETRIES:
+        allowed = ", ".join(name for name in SYMMETRIES if name)
+        raise InputError(f"survey: symmetry={symmetry!r}; allowed are {allowed}")
+    task = Task.of(generator, owner, s, SYMMETRIES[symmetry])
+    if s == 0:
+        return _nothing_lost(task)
+    if task.orbits > budget.patterns:
+        return _by_search(task, budget)
+    tally = _begin(task, resume)
+    for found in visit(task, tally, threads):
+        if progress is not None:
+            progress(found, task.end)
+    return _summary(task, tally, budget, threads)
+
+
+def _begin(task: Task, resume: dict[str, Any] | None) -> Tally:
+    if resume is None:
+        return Tally.empty(task.exponent, KEEP, TOLERANCE, task.identity)
+    tally = Tally.from_dict(resume)
+    if tally.identity != task.identity:
+        raise InputError(
+            f"survey: resume of task {tally.identity}; allowed is a state of {task.identity}"
+        )
+    return tally
+
+
+def _nothing_lost(task: Task) -> Survey:
+    kappa, kappa_F = task.kappa(np.zeros((1, 0), dtype=np.int64))
+    one = np.ones(1)
+    mean, quantiles = exact_estimates(kappa, one, PROBABILITIES)
+    found = Found(mean.value, (), mean.value, (), mean, quantiles, 1)
+    mean_F = exact_estimates(kappa_F, one, ())[0]
+    return Survey(**vars(found), kappa_F_mean=mean_F, label=EXHAUSTIVE, patterns=1)
+
+
+def _summary(task: Task, tally: Tally, budget: Budget, threads: int) -> Survey:
+    """What a finished tally says, with kappa_2 of the patterns that need it."""
+    began = time.perf_counter()
+    decodable = tally.decodable
+    if decodable == 0:
+        found = nothing_decodes(task.stragglers(tally.named[0]), PROBABILITIES)
+        mean_F = np.inf
+    else:
+        if task.orbits <= budget.exact:
+            found = evaluate_all(task, PROBABILITIES)
+        else:
+            found = evaluate_extremes(task, tally, budget.sample, PROBABILITIES, threads)
+        mean_F = float(tally.sums_of_bins.sum()) / decodable
+    edges, counts = tally.histogram()
+    return Survey(
+        **vars(found),
+        kappa_F_mean=Estimate(mean_F, mean_F, mean_F),
+        label=SYMMETRIC if task.symmetry else EXHAUSTIVE,
+        patterns=math.comb(task.n, task.s),
+        kappa_F_edges=edges,
+        kappa_F_counts=counts,
+        undecodable=round(tally.undecodable),
+        undecodable_stragglers=tuple(task.stragglers(rank) for rank in tally.named),
+        escalated=tally.escalated,
+        seconds=tally.seconds + time.perf_counter() - began,
+    )
+
+
+def _by_search(task: Task, budget: Budget) -> Survey:
+    """Worst of a search; mean and quantiles of a uniform random sample."""
+    began = time.perf_counter()
+    bad = search(task)
+    random = np.random.default_rng([task.n, task.s])
+    drawn = np.array([random.choice(task.n, task.s, replace=False) for _ in range(budget.sample)])
+    patterns = np.sort(np.concatenate([bad.patterns, drawn]), axis=1)
+    kappa_2, kappa_F = task.kappa(patterns)
+    of_sample = [kappa[len(bad.patterns) :] for kappa in (kappa_2, kappa_F)]
+    estimates, estimates_F = (
+        random_estimates(kappa[np.isfinite(kappa)], PROBABILITIES) for kappa in of_sample
+    )
+    failed = np.unique(patterns[np.isinf(kappa_2)], axis=0)
+    found = extremes_of(patterns, kappa_2, estimates)
+    return Survey(
+        **vars(found),
+        kappa_F_mean=estimates_F[0],
+        label=SEARCH,
+        patterns=len(np.unique(patterns, axis=0)),
+        undecodable=len(failed),
+        undecodable_stragglers=tuple(tuple(row) for row in failed[:NAMED].tolist()),
+        seconds=time.perf_counter() - began,
+    )

@@ -1,0 +1,168 @@
+"""What a scan has found so far: statistics that merge, are stored, and can be gone on with."""
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+
+from stabbench.analysis.conditioning.counts import (
+    OCTAVES,
+    PER_OCTAVE,
+    SAMPLES,
+    Counts,
+    Found,
+    count_patterns,
+    new_counts,
+)
+
+Array = np.ndarray[Any, np.dtype[Any]]
+NAMED = 32
+
+
+@dataclasses.dataclass
+class Tally:
+    """Statistics over the patterns of the ranks below `next_rank`.
+
+    Attributes
+    ----------
+    counts : Counts
+        Statistics of the patterns that decode.
+    next_rank : int
+        Where to go on.
+    undecodable : float
+        Patterns that do not decode.
+    named : list of int
+        Ranks of the first of them, at most 32.
+    escalated : int
+        Patterns that needed ball arithmetic.
+    seconds : float
+        Time spent.
+    floor : float
+        Bounds on kappa_2 below it are not kept.
+    identity : str
+        Name of the task.
+    """
+
+    counts: Counts
+    next_rank: int = 0
+    undecodable: float = 0.0
+    named: list[int] = dataclasses.field(default_factory=list)
+    escalated: int = 0
+    seconds: float = 0.0
+    floor: float = 0.0
+    identity: str = ""
+
+    @classmethod
+    def empty(cls, exponent: int, keep: int, tolerance: float, identity: str) -> "Tally":
+        """Before the first pattern."""
+        return cls(new_counts(exponent, keep, 1, tolerance), identity=identity)
+
+    def merge(self, other: Counts) -> None:
+        """Add the statistics of other patterns."""
+        mine = self.counts
+        used = np.flatnonzero(other.bins[:, 0])
+        mine.bins[used, :2] += other.bins[used, :2]
+        hashes = np.concatenate([mine.bins[used, 2:], other.bins[used, 2:]], axis=1)
+        ranks = np.concatenate([mine.samples[used], other.samples[used]], axis=1)
+        lowest = np.argsort(hashes, axis=1, kind="stable")[:, :SAMPLES]
+        mine.bins[used, 2:] = np.take_along_axis(hashes, lowest, axis=1)
+        mine.samples[used] = np.take_along_axis(ranks, lowest, axis=1)
+        keep = mine.extreme.shape[1]
+        other.extreme[other.extreme_rank < 0] = -np.inf
+        values = np.concatenate([mine.extreme, other.extreme], axis=1)
+        ranks = np.concatenate([mine.extreme_rank, other.extreme_rank], axis=1)
+        # ascending order is a heap; equal values go by rank, whatever the order of merging
+        order = np.lexsort((-ranks, values), axis=1)[:, -keep:]
+        mine.extreme[:] = np.take_along_axis(values, order, axis=1)
+        mine.extreme_rank[:] = np.take_along_axis(ranks, order, axis=1)
+
+    def add(self, rank: int, weight: float, sums: tuple[float, float], limits: Any) -> None:
+        """Add one pattern by its sums ||G_S^+||_F^2 - 1 and ||G_S||_F^2, on the scan's scale."""
+        F = np.array([sums[0], 0.0, sums[1], 0.0, 0.0, 0.0])
+        found = Found(rank, 1, 0, 0, 0, 1, 2, 3, 4, 5, *limits)
+        count_patterns(self.counts, F, np.array([weight]), found)
+        self.escalated += 1
+
+    def fail(self, rank: int, weight: float) -> None:
+        """Add patterns that do not decode, the first of them by its rank."""
+        self.undecodable += weight
+        if len(self.named) < NAMED:
+            self.named.append(rank)
+
+    @property
+    def scale(self) -> float:
+        """What roots of values of `counts` are multiplied with."""
+        return float(2.0 ** (0.5 * self.counts.exponent))
+
+    @property
+    def decodable(self) -> float:
+        """Patterns counted."""
+        return float(self.counts.bins[:, 0].sum())
+
+    @property
+    def sums_of_bins(self) -> Array:
+        """Sum of kappa_F over the patterns of each bin."""
+        return np.asarray(self.counts.bins[:, 1] * self.scale)
+
+    def extremes(self, which: int) -> tuple[Array, Array]:
+        """Ranks and values of the highest bounds on kappa_2 (0) or of the lowest kappa_F (1)."""
+        values, ranks = self.counts.extreme[which], self.counts.extreme_rank[which]
+        order = np.argsort(-values, kind="stable")
+        order = order[ranks[order] >= 0]
+        with np.errstate(over="ignore"):
+            roots = np.sqrt(np.abs(values[order])) * self.scale
+        return ranks[order], roots
+
+    def histogram(self) -> tuple[Array, Array]:
+        """Edges of the bins in log10 kappa_F and the patterns of each, from first to last used."""
+        used = np.flatnonzero(self.counts.bins[:, 0])
+        if not used.size:
+            return np.zeros(1), np.zeros(0)
+        first, end = used[0], used[-1] + 1
+        return edges()[first : end + 1], self.counts.bins[first:end, 0].copy()
+
+    def quantile(self, p: float) -> float:
+        """Quantile of kappa_F, within the width of its bin, about 1%."""
+        edge, count = self.histogram()
+        if not count.size:
+            return np.inf
+        below = np.concatenate([[0], np.cumsum(count)])
+        return float(10 ** np.interp(p * below[-1], below, edge))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain numbers, lists and dictionaries, for JSON."""
+        used = np.flatnonzero(self.counts.bins[:, 0])
+        return {
+            "identity": self.identity,
+            "next_rank": self.next_rank,
+            "undecodable": self.undecodable,
+            "named": self.named,
+            "escalated": self.escalated,
+            "seconds": self.seconds,
+            "exponent": self.counts.exponent,
+            "tolerance": self.counts.tolerance,
+            "used": used.tolist(),
+            "bins": self.counts.bins[used].tolist(),
+            "samples": self.counts.samples[used].tolist(),
+            "extreme": self.counts.extreme.tolist(),
+            "extreme_rank": self.counts.extreme_rank.tolist(),
+        }
+
+    @classmethod
+    def from_dict(cls, stored: dict[str, Any]) -> "Tally":
+        """The statistics that `to_dict` has written."""
+        keep = len(stored["extreme"][0])
+        tally = cls.empty(stored["exponent"], keep, stored["tolerance"], stored["identity"])
+        tally.counts.bins[stored["used"]] = stored["bins"]
+        tally.counts.samples[stored["used"]] = stored["samples"]
+        tally.counts.extreme[:] = stored["extreme"]
+        tally.counts.extreme_rank[:] = stored["extreme_rank"]
+        for name in ("next_rank", "undecodable", "named", "escalated", "seconds"):
+            setattr(tally, name, stored[name])
+        return tally
+
+
+def edges() -> Array:
+    """Edges of all bins in log10 kappa_F: 32 equal parts of each octave of kappa_F^2."""
+    octave, part = np.divmod(np.arange(OCTAVES * PER_OCTAVE + 1), PER_OCTAVE)
+    return np.asarray(0.5 * (octave * np.log10(2) + np.log10(1 + part / PER_OCTAVE)))
