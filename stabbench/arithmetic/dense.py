@@ -134,7 +134,10 @@ def _each(method: Any, matrices: Array, right: Array) -> Array:
     try:
         with np.errstate(all="ignore"), warnings.catch_warnings():
             warnings.simplefilter("ignore", scipy.linalg.LinAlgWarning)
-            return checked(method(matrices, right), matrices.dtype)
+            solution = checked(method(matrices, right), matrices.dtype)
+            # LAPACK turns an infinite pivot into a zero, and its row into a finite answer
+            solution[~np.isfinite(matrices).all(axis=(1, 2))] = np.nan
+            return solution
     except (np.linalg.LinAlgError, ValueError):
         if len(matrices) == 1:
             return np.full(right.shape, np.nan, dtype=matrices.dtype)
