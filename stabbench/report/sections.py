@@ -10,7 +10,11 @@ from stabbench.report.registry import SHEETS, Fact, Sheet
 from stabbench.report.table import Table
 from stabbench.sweeps.case import Record
 
-BUILT_IN = ("stabbench.report.stability",)
+BUILT_IN = (
+    "stabbench.report.stability",
+    "stabbench.training.layers.report",
+    "stabbench.training.descent.report",
+)
 
 
 @dataclasses.dataclass(frozen=True)

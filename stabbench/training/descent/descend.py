@@ -11,7 +11,7 @@ from stabbench.arithmetic.pairs import Pair
 from stabbench.arithmetic.precision import Precision
 from stabbench.codes.gradient.base import GradientCode
 from stabbench.decoders.base import Decoder, Plan, Spare
-from stabbench.problems.gradient import pieces
+from stabbench.problems.gradient import held
 from stabbench.training.descent.softmax import Regression, accuracy
 from stabbench.training.layers.ledger import Ledger
 from stabbench.training.layers.network import Examples
@@ -106,6 +106,7 @@ class Sums:
         self.system = scheme.code.system("gradient") if scheme.code else None
         self.plans: dict[bytes, Plan] = {}
         self.ideal: dict[bytes, Pair] = {}
+        self.places: Array | None = None
 
     def of(self, gradients: Array, pattern: Array) -> Array:
         """The decoded sum, shape (entries,), in decoding precision; complex for such codes."""
@@ -115,13 +116,13 @@ class Sums:
             with ledger.timed("decode"):
                 total: Array = gradients.sum(axis=0, dtype=self.scheme.precision.decode)
             return total
-        blocks = pieces(gradients, code.reduction)
+        blocks = held(self.system).cut(gradients)
         with ledger.timed("worker_encode"):
             replies = self.system.reply.apply(blocks, self.scheme.precision)
         ledger.receive(*replies[code.arrived(pattern[None])[0]])
         with ledger.timed("decode"):
             estimate = self._plan(code, pattern).decode(replies[..., None])[0, :, :, 0]
-        return np.asarray(estimate.T.reshape(-1)[: gradients.shape[1]])
+        return self._joined(estimate, gradients.shape[1])
 
     def without_rounding(self, gradients: Array, pattern: Array) -> Pair | None:
         """What the decoder's weights give in exact arithmetic; None where that is the sum."""
@@ -132,6 +133,17 @@ class Sums:
         first, rest = product(hi, gradients)
         with np.errstate(all="ignore"):
             return first, rest + lo @ gradients.astype(np.float64)
+
+    def _joined(self, estimate: Array, entries: int) -> Array:
+        """The sum from its entries by place in a piece, (m, L), in the order of a gradient."""
+        assert self.system is not None
+        if self.places is None:
+            numbers = np.arange(1.0, entries + 1)[None]
+            self.places = held(self.system).cut(numbers)[0].T.astype(np.int64)
+        total = np.empty(entries, dtype=estimate.dtype)
+        filled = self.places > 0
+        total[self.places[filled] - 1] = estimate[filled]
+        return total
 
     def _plan(self, code: GradientCode, pattern: Array) -> Plan:
         key = pattern.tobytes()
