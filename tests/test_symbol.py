@@ -98,6 +98,15 @@ def test_estimates_are_close_and_from_below(
     assert found.two == exact.two
 
 
+@pytest.mark.parametrize("limit", [4096, 0])
+def test_norms_beyond_the_range_of_float64(limit: int) -> None:
+    table = shift_table("systematic", 8, 4)
+    survivors = without(8, 0, 1, 3, 6)
+    large = norms(table, survivors, 700, "forward", limit)
+    assert 1e110 < large.two < large.infinity < large.amplification < 1e130
+    assert norms(table, survivors, 2000, "forward", 0) == Norms(np.inf, np.inf, np.inf, True)
+
+
 def test_an_undecodable_pattern_has_no_operator() -> None:
     with pytest.raises(InputError, match="survivors 0,1: "):
         ZigzagOperator(plan(S20, [(0, 1)], 8), 0)

@@ -102,14 +102,14 @@ def symbol(table: Table, use: Resolution) -> Symbol:
 def _determinant(sub: Table) -> tuple[flint.fmpz_poly, list[flint.fmpz_poly]]:
     """Determinant without its power of z, and the entries of the adjugate, likewise.
 
-    Coefficients are below e!, so M at a power of two beyond it carries all of them in one integer.
+    Coefficients are at most e!, so M at a larger power of 256 has all of them in one integer.
     """
     present = sub != ABSENT
     low = np.where(present, sub, np.iinfo(np.int32).max).min(axis=1, keepdims=True)
     shifts = np.where(present, sub - low, 0).astype(object)
-    digit = factorial(len(sub)).bit_length() + 2
+    digit = (factorial(len(sub)).bit_length() + 9) // 8
     rows = [
-        [1 << (digit * int(t)) if held else 0 for t, held in zip(line, mask, strict=True)]
+        [1 << (8 * digit * int(t)) if held else 0 for t, held in zip(line, mask, strict=True)]
         for line, mask in zip(shifts, present, strict=True)
     ]
     matrix: Any = flint.fmpz_mat(rows)
@@ -122,16 +122,15 @@ def _determinant(sub: Table) -> tuple[flint.fmpz_poly, list[flint.fmpz_poly]]:
 
 
 def _digits(value: int, digit: int) -> flint.fmpz_poly:
-    """Polynomial with small coefficients of either sign, from its value at 2^digit."""
-    coefficients, half, sign = [], 1 << (digit - 1), -1 if value < 0 else 1
-    value = abs(value)
-    while value:
-        low = value & (2 * half - 1)
-        low -= 2 * half if low >= half else 0
-        coefficients.append(sign * low)
-        value = (value - low) >> digit
-    start = next((i for i, c in enumerate(coefficients) if c), 0)
-    return flint.fmpz_poly(coefficients[start:])
+    """Polynomial with small coefficients of either sign, from its value at 256^digit."""
+    count = value.bit_length() // (8 * digit) + 2
+    half = 1 << (8 * digit - 1)
+    halves = half * (((1 << (8 * digit * count)) - 1) // ((1 << (8 * digit)) - 1))
+    text = (value + halves).to_bytes(digit * count, "little")
+    places = range(0, digit * count, digit)
+    found = [int.from_bytes(text[i : i + digit], "little") - half for i in places]
+    start = next((i for i, c in enumerate(found) if c), 0)
+    return flint.fmpz_poly(found[start:])
 
 
 def _content(polynomials: Sequence[flint.fmpz_poly]) -> flint.fmpz_poly:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from stabbench.arithmetic import zigzag_kernels
+from stabbench.arithmetic import zigzag_kernels, zigzag_rounding
 from stabbench.arithmetic.peeling import (
     MOST_BLOCKS,
     Resolution,
@@ -71,7 +71,7 @@ def round_stored(values: Array, store: int) -> Array:
     if store:
         if values.dtype not in (np.float32, np.complex64) or not values.flags.c_contiguous:
             raise InputError(f"store={store} of {values.dtype}: allowed are float32, complex64")
-        zigzag_kernels.round_stored(values.reshape(-1).view(np.float32), store)
+        zigzag_rounding.round_stored(values.reshape(-1).view(np.float32), store)
     return values
 
 
@@ -123,7 +123,7 @@ class Peeling:
 
         Returns
         -------
-        ndarray, shape (patterns, k, L, columns), of the dtype of `replies`
+        ndarray, shape (patterns, k, L, columns), of the dtype of `replies` in native byte order
             NaN where the pattern is undecodable (0 for integers).
         """
         batch = replies[None] if replies.ndim == 3 else replies
@@ -131,18 +131,19 @@ class Peeling:
             source = np.zeros(len(self.uses), int) if len(batch) == 1 else np.arange(len(batch))
         chosen = np.asarray(source)
         self._check(batch, chosen, store)
-        real = _COMPILED.get(batch.dtype.str[1:])
-        flat = batch if real is None else np.ascontiguousarray(batch).view(real)
+        native = batch.dtype.newbyteorder("=")
+        real = _COMPILED.get(native.str[1:])
+        flat = batch if real is None else np.ascontiguousarray(batch, native).view(real)
         out = np.zeros(
             (len(self.uses), self.table.shape[1], self.length, flat.shape[3]), flat.dtype
         )
         with np.errstate(over="ignore", invalid="ignore"):
             for i, use in enumerate(self.uses):
                 if isinstance(use, Undecodable):
-                    out[i] = np.nan if out.dtype.kind == "f" else 0
+                    out[i] = np.nan if out.dtype.kind in "fc" else 0
                 else:
                     self._decode_one(i, use, flat[chosen[i]], out[i], store)
-        return out if real is None else out.view(batch.dtype)
+        return out if real is None else out.view(native)
 
     def _check(self, batch: Array, source: npt.NDArray[np.int_], store: int) -> None:
         need = (len(self.table), self.length + int(self.table.max()))

@@ -1,4 +1,4 @@
-"""Compiled loops of the zigzag: gather a resolved sample from a reply, round it, transpose it.
+"""Compiled loops of the zigzag: gather a resolved sample from a reply, and the transpose.
 
 Real arrays only (complex data are twice as many real columns); replies are read, never written.
 A resolved unknown is its reply minus the other terms, in the order in which those were resolved.
@@ -12,6 +12,8 @@ from llvmlite import ir  # type: ignore[import-untyped]
 from numba.core import cgutils
 from numba.extending import intrinsic
 
+from stabbench.arithmetic.zigzag_rounding import rounded
+
 Array = np.ndarray[Any, np.dtype[Any]]
 Grid = tuple[int, int]
 Run = tuple[int, int]
@@ -19,44 +21,6 @@ Run = tuple[int, int]
 _TILE = 64
 _STRIP = 8
 _BATCH = 256
-
-
-@numba.njit(cache=True)
-def round_bfloat16(x: np.float32) -> np.float32:
-    """A float32 to the nearest bfloat16, ties to even."""
-    bits = np.float32(x).view(np.uint32)
-    if bits & np.uint32(0x7FFFFFFF) > np.uint32(0x7F800000):
-        return x
-    odd = (bits >> np.uint32(16)) & np.uint32(1)
-    bits = (bits + np.uint32(0x7FFF) + odd) & np.uint32(0xFFFF0000)
-    return np.uint32(bits).view(np.float32)
-
-
-@numba.njit(cache=True)
-def round_float16(x: np.float32) -> np.float32:
-    """A float32 to the nearest float16, ties to even; its subnormals are multiples of 2^-24."""
-    bits = np.float32(x).view(np.uint32)
-    sign = bits & np.uint32(0x80000000)
-    size = bits ^ sign
-    if size > np.uint32(0x7F800000):
-        return x
-    if size < np.uint32(0x38800000):
-        # the last place of 0.75 is 2^-24
-        up = np.uint32(size).view(np.float32) + np.float32(0.75)
-        size = np.float32(up - np.float32(0.75)).view(np.uint32)
-    else:
-        odd = (size >> np.uint32(13)) & np.uint32(1)
-        size = (size + np.uint32(0x0FFF) + odd) & np.uint32(0xFFFFE000)
-        if size > np.uint32(0x477FE000):
-            size = np.uint32(0x7F800000)
-    return np.uint32(size | sign).view(np.float32)
-
-
-@numba.njit(cache=True)
-def round_stored(values: Array, bits: int) -> None:
-    """Round a float32 vector in place to bfloat16 (bits 8) or float16 (bits 11)."""
-    for c in range(values.shape[0]):
-        values[c] = round_bfloat16(values[c]) if bits == 8 else round_float16(values[c])
 
 
 def _subtract_strip(
@@ -110,21 +74,37 @@ def _gather(
 ) -> None:
     """out[into] = replies[sample] - the sum of out[starts[m] + at] for m of the run, per column."""
     into, sample = places
+    if bits:
+        _gather_rounded(out, replies, places, starts, run, at, columns, bits)
+        return
     c = 0
-    if bits == 0:
-        while c + _STRIP <= columns:
-            _strip(out, replies, into + c, sample + c, starts, run, at + c)
-            c += _STRIP
+    while c + _STRIP <= columns:
+        _strip(out, replies, into + c, sample + c, starts, run, at + c)
+        c += _STRIP
     while c < columns:
         value = replies[sample + c]
         for m in range(run[0], run[1]):
             value -= out[starts[m] + at + c]
-            if bits == 8:
-                value = round_bfloat16(value)
-            elif bits == 11:
-                value = round_float16(value)
         out[into + c] = value
         c += 1
+
+
+@numba.njit(cache=True)
+def _gather_rounded(
+    out: Array,
+    replies: Array,
+    places: Run,
+    starts: Array,
+    run: Run,
+    at: int,
+    columns: int,
+    bits: int,
+) -> None:
+    for c in range(columns):
+        value = np.float32(replies[places[1] + c])
+        for m in range(run[0], run[1]):
+            value = rounded(value - np.float32(out[starts[m] + at + c]), bits)
+        out[places[0] + c] = value
 
 
 @numba.njit(cache=True)

@@ -126,7 +126,7 @@ class ZigzagOperator:
         return np.asarray(read.reshape(self.unknowns, -1))
 
     def matrix(self) -> Floats:
-        """D, shape (unknowns, unknowns); its entries are integers, exact below 2^53."""
+        """D, shape (unknowns, unknowns); its entries are integers, rounded beyond 2^53."""
         result = np.empty((self.unknowns, self.unknowns))
         for first in range(0, self.unknowns, _BATCH):
             result[:, first : first + _BATCH] = self._columns(first)
@@ -138,26 +138,30 @@ class ZigzagOperator:
             infinity = self._estimate(np.ones(self.unknowns))
             return Norms(infinity, self.two_norm(), self._estimate(self.terms), True)
         sums = np.zeros((2, self.unknowns))
-        for first in range(0, self.unknowns, _BATCH):
-            size = np.abs(self._columns(first))
-            sums += np.stack([size.sum(axis=1), size @ self.terms[first : first + _BATCH]])
-        infinity, amplification = sums.max(axis=1)
+        with np.errstate(over="ignore", invalid="ignore"):
+            for first in range(0, self.unknowns, _BATCH):
+                size = np.abs(self._columns(first))
+                sums += np.stack([size.sum(axis=1), size @ self.terms[first : first + _BATCH]])
+        infinity, amplification = np.where(np.isfinite(sums), sums, np.inf).max(axis=1)
         return Norms(float(infinity), self.two_norm(), float(amplification), False)
 
     def two_norm(self) -> float:
         """Largest singular value; Lanczos iteration from a fixed start."""
         if self.unknowns <= 2:
             return float(np.linalg.norm(self.matrix(), 2))
-        shape = (self.unknowns, self.unknowns)
+        start = np.random.default_rng(0).standard_normal(self.unknowns)
+        # D^T D of an exponential pattern would overflow
+        scale = float(np.abs(self.apply(start[:, None])).max())
+        if not np.isfinite(scale):
+            return float("inf")
         operator = LinearOperator(
-            shape,
-            matvec=lambda x: self.apply(x.reshape(-1, 1))[:, 0],
-            rmatvec=lambda x: self.apply_transpose(x.reshape(-1, 1))[:, 0],
+            (self.unknowns, self.unknowns),
+            matvec=lambda x: self.apply(x.reshape(-1, 1))[:, 0] / scale,
+            rmatvec=lambda x: self.apply_transpose(x.reshape(-1, 1))[:, 0] / scale,
             dtype=np.float64,
         )
-        start = np.random.default_rng(0).standard_normal(self.unknowns)
         largest = svds(operator, k=1, v0=start, return_singular_vectors=False, tol=1e-6)
-        return float(largest[0])
+        return float(largest[0]) * scale
 
     def _columns(self, first: int) -> Floats:
         count = min(_BATCH, self.unknowns - first)
@@ -171,8 +175,11 @@ class ZigzagOperator:
         x = np.random.default_rng(0).choice([-1.0, 1.0], (self.unknowns, _STARTS))
         best = 0.0
         for step in range(_STARTS):
-            y = weights * self.apply_transpose(x)
-            size = float(np.abs(y).sum(axis=0).max())
+            with np.errstate(over="ignore", invalid="ignore"):
+                y = weights * self.apply_transpose(x)
+                size = float(np.abs(y).sum(axis=0).max())
+            if not np.isfinite(size):
+                return float("inf")
             if step and size <= best:
                 break
             best = size if step else 0.0
