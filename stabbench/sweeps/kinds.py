@@ -10,6 +10,7 @@ RUNNERS: dict[str, Callable[[Case], Record]] = {stability.KIND: stability.run}
 LATER = {
     "layers": "stabbench.training.layers.cases",
     "descent": "stabbench.training.descent.cases",
+    "gossip": "stabbench.training.gossip.cases",
 }
 """Modules that register further kinds; loaded when a case of theirs is met, in any process."""
 

@@ -20,9 +20,7 @@ Tables = list[tuple[str, dict[str, Any]]]
 
 
 class Request(Protocol):
-    """The parameters of one case: a dataclass with a field `code` that makes a case."""
-
-    code: str
+    """The parameters of one case: a dataclass that makes a case."""
 
     def case(self) -> Case:
         """The case, with every name written in full; raises InputError."""
@@ -37,14 +35,25 @@ class Kind:
     name : str
         The kind, as in `Case`.
     request : dataclass type
-        Its fields are the keys of a grid; each may be a list there. ``codes`` stands for `code`.
+        Its fields are the keys of a grid; each may be a list there.
     presets : str
         The package that holds the presets as TOML files.
+    key : str
+        The field that every grid must give; its plural stands for it.
+    names : tuple of str
+        Fields of the grammar, whose list values and ``draws`` expand further.
     """
 
     name: str
     request: Callable[..., Any]
     presets: str
+    key: str = "code"
+    names: tuple[str, ...] = ("code",)
+
+    @property
+    def plural(self) -> str:
+        """What a grid may call its key field."""
+        return f"{self.key}s"
 
     @property
     def keys(self) -> dict[str, Any]:
@@ -136,9 +145,9 @@ def plan(kind: Kind, tables: Tables) -> Plan:
             try:
                 case = request.case()
             except InputError as refusal:
-                refused.setdefault(request.code, []).append((request, refusal))
+                refused.setdefault(getattr(request, kind.key), []).append((request, refusal))
                 continue
-            accepted.add(request.code)
+            accepted.add(getattr(request, kind.key))
             cases[case.id] = case
         for code, failures in refused.items():
             if code not in accepted:
@@ -154,15 +163,15 @@ def _axes(kind: Kind, where: str, table: Mapping[str, Any]) -> dict[str, tuple[A
     keys = kind.keys
     axes: dict[str, tuple[Any, ...]] = {}
     for name, value in table.items():
-        key = "code" if name == "codes" else name
+        key = kind.key if name == kind.plural else name
         if key not in keys:
-            raise InputError(f"{where}: unknown key {name!r}; {near(name, ('codes', *keys))}")
+            raise InputError(f"{where}: unknown key {name!r}; {near(name, (kind.plural, *keys))}")
         values = tuple(value) if isinstance(value, list | tuple) else (value,)
         if not values:
             raise InputError(f"{where}: {name} is empty; give at least one value")
         axes[key] = tuple(_typed(keys[key], item, f"{where}: {name}") for item in values)
-    if "code" not in axes:
-        raise InputError(f"{where}: codes is missing; give at least one")
+    if kind.key not in axes:
+        raise InputError(f"{where}: {kind.plural} is missing; give at least one")
     return axes
 
 
@@ -174,6 +183,7 @@ def _typed(kind: Any, value: Any, where: str) -> Any:
 
 def _requests(kind: Kind, axes: Mapping[str, tuple[Any, ...]]) -> Iterable[Any]:
     spread = dict(axes)
-    spread["code"] = tuple(str(spec) for text in axes["code"] for spec in expand(parse(text)))
+    for key in set(kind.names) & set(axes):
+        spread[key] = tuple(str(spec) for text in axes[key] for spec in expand(parse(text)))
     for choice in itertools.product(*spread.values()):
         yield kind.request(**dict(zip(spread, choice, strict=True)))
