@@ -112,7 +112,7 @@ def _unravel(piece, m, rows):  # type: ignore[no-untyped-def]
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
 def _sum(row, values, held, source, begin):  # type: ignore[no-untyped-def]
-    """Row = sum over the terms (e, u), five at a time so that the row is seldom read and written."""
+    """The sum of all terms, five at a time so that the row is seldom read and written."""
     m = values.shape[1]
     size, count = len(row), values.shape[0] * m
     end = begin + size

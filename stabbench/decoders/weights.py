@@ -54,42 +54,6 @@ class WeightsPlan(Plan):
         return checked(estimate.reshape(count, m, *replies.shape[1:]), dtype)
 
 
-@dataclasses.dataclass(frozen=True)
-class WeightsPlan(Plan):
-    """Weights of every pattern over all replies, zero for those that it does not read.
-
-    Attributes
-    ----------
-    rows : int array, shape (P, r)
-        The replies that arrive.
-    weights : array, shape (P, m, replies), in decoding precision; NaN where there are none
-    """
-
-    rows: Array
-    weights: Array
-
-    def decode(self, replies: Array) -> Array:
-        """The entries of the sum, shape (P, m, L, 1)."""
-        count, m, _ = self.weights.shape
-        flat = replies.reshape(len(replies), -1)
-        dtype = np.result_type(self.weights, flat.real.dtype)
-        received = flat.astype(np.result_type(flat, self.weights.real.dtype), copy=False)
-        with np.errstate(all="ignore"):
-            if np.isfinite(received.sum()):
-                sums = _product(self.weights.reshape(count * m, -1), received)
-            else:
-                sums = np.concatenate(
-                    [
-                        w[:, used] @ received[used]
-                        for w, used in zip(
-                            self.weights, (self.weights != 0).any(axis=1), strict=True
-                        )
-                    ]
-                )
-        estimate = sums.reshape(count, m, *replies.shape[1:])
-        return checked(estimate, np.result_type(dtype, estimate))
-
-
 def _product(weights: Array, received: Array) -> Array:
     """Weights @ received; a few rows of long replies in one walk through memory."""
     rows, count = weights.shape

@@ -109,7 +109,7 @@ class BlockCoordinate(GradientCode):
         for u, level in enumerate(self.levels):
             encoding = level.encoding
             rational = encoding.is_rational
-            table = encoding.rational()[0] if rational else encoding.balls(bits)
+            table: Any = encoding.rational()[0] if rational else encoding.balls(bits)
             for j, row in enumerate(table.tolist()):
                 for i, value in enumerate(row):
                     rows[j, u, i, u] = value

@@ -147,7 +147,9 @@ def failing(generator: Coefficients, erased: int) -> Iterator[tuple[int, ...]]:
         return
     known = residues(generator) if generator.is_rational else None
     while batch := list(itertools.islice(sets, BATCH)):
-        kept = np.array([np.setdiff1d(np.arange(d), gone) for gone in batch])
+        left = np.ones((len(batch), d), dtype=bool)
+        np.put_along_axis(left, np.array(batch, dtype=int).reshape(len(batch), erased), False, 1)
+        kept = np.nonzero(left)[1].reshape(len(batch), d - erased)
         sure = np.zeros(len(batch), bool) if known is None else full_rank(known, kept)
         for at in np.flatnonzero(~sure):
             if rank(generator.rows(kept[at])) < m:

@@ -133,9 +133,7 @@ class Kadhe(GroupCode):
                 f"kadhe: unknown generator {self.generator!r}; {near(self.generator, names)}, "
                 f"or a file ({', '.join(SUFFIXES)})"
             )
-        gone = None if self.is_mds else generators.erasure_that_fails(
-            self.transposed, self.stragglers
-        )  # fmt: skip
+        gone = self._erasure_that_fails()
         if gone is not None:
             raise InputError(
                 f"kadhe: generator {self.generator} does not tolerate stragglers="
@@ -143,6 +141,19 @@ class Kadhe(GroupCode):
                 f"m={self.sizes[1]}; allowed are stragglers < minimum distance = "
                 f"{generators.minimum_distance(self.transposed)}"
             )
+
+    def _erasure_that_fails(self) -> tuple[int, ...] | None:
+        """Enumerated, but for theorems and for draws too large, which are MDS almost surely."""
+        d, drawn = self.sizes[0], self.generator in generators.RANDOM
+        many = math.comb(d, self.stragglers) > generators.ENUMERATED
+        if self.is_mds or (drawn and many):
+            return None
+        if many:
+            raise InputError(
+                f"kadhe: {math.comb(d, self.stragglers)} sets of stragglers={self.stragglers} of "
+                f"d={d}; allowed are {generators.ENUMERATED} for a generator to be checked"
+            )
+        return generators.erasure_that_fails(self.transposed, self.stragglers)
 
     @functools.cached_property
     def sizes(self) -> tuple[int, int]:

@@ -154,7 +154,20 @@ class YeAbbe(GradientCode):
             rows = V.tolist()
             Q = [rows[k] for k in self.chosen]
             T = [rows[k] for k in range(self.height) if k not in self.chosen]
+            if self.variant == "roots-of-unity":
+                return self._masked(self._rotated(self._combined(type(V), T, Q, 0)))
             return self._masked([self._combined(type(V), T, Q, i) for i in range(self.n)])
+
+    def _rotated(self, first: Any) -> list[Any]:
+        """All C_i from C_0: a window further on multiplies row q of V by w^q."""
+        n = self.n
+        return [
+            [
+                [root_of_unity(i * q, n) * row[(j - i) % n] for j in range(n)]
+                for q, row in zip(self.chosen, first, strict=True)
+            ]
+            for i in range(n)
+        ]
 
     def window(self, i: int) -> list[int]:
         """The workers that do not hold partition i."""

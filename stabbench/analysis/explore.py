@@ -1,0 +1,221 @@
+"""The design explorer: every (d, s, m) that gradient schemes admit, measured, with Pareto front."""
+
+import dataclasses
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from stabbench.analysis.gradient import Gradient as Analysis
+from stabbench.analysis.metrics import errors
+from stabbench.analysis.structure import Choice
+from stabbench.analysis.survivors import policy
+from stabbench.analysis.timemodel import TimeModel, expected_time
+from stabbench.arithmetic.precision import precision
+from stabbench.codes.gradient.base import GradientCode
+from stabbench.codes.registry import code as build
+from stabbench.decoders.base import Decoder
+from stabbench.decoders.registry import decoder as build_decoder
+from stabbench.errors import InputError
+from stabbench.problems.families import Gaussian
+from stabbench.problems.gradient import Gradient
+
+Array = np.ndarray[Any, np.dtype[Any]]
+SCHEMES = (
+    "kadhe[generator=gaussian]",
+    "kadhe[generator=chebyshev]",
+    "fractional-repetition",
+    "cyclic-repetition",
+    "cyclic-mds",
+    "reed-solomon",
+    "ye-abbe[variant=vandermonde]",
+    "ye-abbe[variant=roots-of-unity,target=middle]",
+)
+ENTRIES = 120
+
+
+@dataclasses.dataclass(frozen=True)
+class Design:
+    """One row of the explorer's table.
+
+    Attributes
+    ----------
+    code : str
+    load, stragglers, reduction : int
+        d, s and m.
+    communication : float
+        1 / m, the length of a reply in gradients.
+    kappa, amplification : float
+        Worst over the patterns.
+    error : dict of str to float
+        Worst relative error per precision; infinite where it overflows.
+    time : float
+        Expected iteration time of the papers' model.
+    label : str
+        ``exhaustive`` or ``search (lower bound)``.
+    pareto : bool
+        No other design has at most its load, at least its stragglers and reduction, and at most
+        its errors, with one of them better.
+    """
+
+    code: str
+    load: int
+    stragglers: int
+    reduction: int
+    communication: float
+    kappa: float
+    amplification: float
+    error: dict[str, float]
+    time: float
+    label: str
+    pareto: bool = False
+
+    @property
+    def digits(self) -> dict[str, float]:
+        """Correct digits per precision, at least 0."""
+        return {name: _digits(value) for name, value in self.error.items()}
+
+
+def gradient(
+    n: int,
+    schemes: Sequence[str] = SCHEMES,
+    *,
+    stragglers: Sequence[int] | None = None,
+    precisions: Sequence[str] = ("float32", "float64"),
+    decoder: str = "weights",
+    patterns: str = "auto:20",
+    seed: int = 0,
+    model: TimeModel | None = None,
+    progress: Callable[[str], None] = lambda text: None,
+) -> list[Design]:
+    """Measure every (d, s, m) that the schemes admit with n workers.
+
+    Parameters
+    ----------
+    n : int
+    schemes : sequence of str
+        Grammar strings without d and m, which are filled in.
+    stragglers : sequence of int, optional
+        1 .. n-1 unless given.
+    precisions : sequence of str
+    decoder, patterns : str
+        Names of the grammar.
+    seed : int
+        Of the Gaussian partial gradients and the patterns.
+    model : TimeModel, optional
+    progress : callable
+        Called with every code before it is measured.
+
+    Returns
+    -------
+    list of Design, by scheme, d and m; the Pareto front is marked
+
+    Raises
+    ------
+    InputError
+        Unknown names; nothing that any scheme admits.
+
+    Examples
+    --------
+    >>> rows = gradient(4, ["fractional-repetition", "kadhe"], stragglers=[1])
+    >>> [(row.code, row.load, row.reduction, row.pareto) for row in rows]
+    [('fractional-repetition', 2, 1, True), ('kadhe[d=2,m=1]', 2, 1, False),
+     ('kadhe[d=4,m=3]', 4, 3, True)]
+    """
+    wanted = range(1, n) if stragglers is None else stragglers
+    chosen = build_decoder(decoder)
+    rows = []
+    for scheme in schemes:
+        for code in admitted(scheme, n, wanted):
+            progress(f"{code.spec}, stragglers {code.stragglers}")
+            rows.append(measure(code, chosen, precisions, patterns, seed, model or TimeModel()))
+    if not rows:
+        raise InputError(f"n={n}, stragglers={list(wanted)}: no scheme admits any (d, s, m)")
+    return mark_pareto(rows)
+
+
+def admitted(scheme: str, n: int, stragglers: Sequence[int]) -> Iterator[GradientCode]:
+    """The codes of a scheme for every (d, s, m) that it admits, d = s + m."""
+    name, _, rest = scheme.partition("[")
+    sized = {"kadhe", "ye-abbe"}
+    found = 0
+    fault: InputError | None = None
+    for s in stragglers:
+        for m in range(1, n - s + 1) if name in sized else (1,):
+            inside = [f"d={s + m}", f"m={m}"] if name in sized else []
+            options = ",".join([*([rest.rstrip("]")] if rest else []), *inside])
+            try:
+                code = build(f"{name}[{options}]" if options else name, n, s)
+            except InputError as error:
+                fault = error
+                continue
+            if not isinstance(code, GradientCode):
+                raise InputError(f"scheme {scheme!r} is no gradient code")
+            found += 1
+            yield code
+    if fault is not None and not found and len(stragglers) == n - 1:
+        raise fault
+
+
+def measure(
+    code: GradientCode,
+    decoder: Decoder,
+    precisions: Sequence[str],
+    patterns: str,
+    seed: int,
+    model: TimeModel,
+) -> Design:
+    """The design of one code."""
+    rule = policy(patterns)
+    table = rule.patterns(code.n, code.stragglers, seed)
+    reason = decoder.accepts(code)
+    if reason:
+        raise InputError(f"decoder {decoder.spec} with {code.spec}: {reason}")
+    choice = Choice(code, code.system("gradient"), decoder, precision("float64"), "use")
+    found = Analysis().conditions(choice, table)
+    return Design(
+        code=code.spec,
+        load=code.load,
+        stragglers=code.stragglers,
+        reduction=code.reduction,
+        communication=1 / code.reduction,
+        kappa=float(found.kappa_2.max()),
+        amplification=float(found.amplification.max()),
+        error={name: worst_error(choice, name, table, seed) for name in precisions},
+        time=expected_time(code, model).value,
+        label=rule.label(code.n, code.stragglers),
+    )
+
+
+def worst_error(choice: Choice, name: str, patterns: Array, seed: int) -> float:
+    """The worst relative error over patterns on Gaussian partial gradients."""
+    form, code = precision(name), choice.code
+    assert isinstance(code, GradientCode)
+    task = Gradient(Gaussian(rows=code.partitions, columns=ENTRIES), code.partitions)
+    operands = task.operands(form, seed)
+    exact = task.wanted(choice.system, task.exact(operands, "flint"))
+    shares = task.encode(choice.system, task.blocks(choice.system, operands), form)
+    replies = task.work(choice.system, shares, form)
+    plan = choice.decoder.plan(code, choice.system, patterns, form, choice.spare)
+    return float(errors(plan.decode(replies), exact).relative.max())
+
+
+def mark_pareto(rows: Sequence[Design]) -> list[Design]:
+    """The same rows with the Pareto front marked."""
+    costs = np.array([_costs(row) for row in rows])
+    marked = []
+    for row, own in zip(rows, costs, strict=True):
+        better = (costs <= own).all(axis=1) & (costs < own).any(axis=1)
+        marked.append(dataclasses.replace(row, pareto=not better.any()))
+    return marked
+
+
+def _costs(row: Design) -> list[float]:
+    """Load, minus stragglers, communication, and errors to a tenth of a digit."""
+    lost = [-round(_digits(error), 1) for error in row.error.values()]
+    return [row.load, -row.stragglers, row.communication, *lost]
+
+
+def _digits(error: float) -> float:
+    with np.errstate(divide="ignore"):
+        return float(np.clip(-np.log10(error), 0.0, 17.0))

@@ -1,0 +1,198 @@
+"""The time model of the papers: worker time d X + Y / m, the master waits for enough workers.
+
+Expected iteration times by quadrature of exact distributions, or by simulation with an interval.
+"""
+
+import dataclasses
+import functools
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from stabbench.codes.gradient.base import GradientCode
+from stabbench.codes.gradient.block_coordinate import BlockCoordinate
+from stabbench.codes.gradient.kadhe import GroupCode
+from stabbench.codes.gradient.nested import Nested
+from stabbench.errors import InputError
+
+Array = np.ndarray[Any, np.dtype[Any]]
+TAIL = 1e-14
+NODES = 400
+
+
+@dataclasses.dataclass(frozen=True)
+class TimeModel:
+    """X = x0 + Exp(x_rate) per partition and Y = y0 + Exp(y_rate) per full gradient sent.
+
+    Parameters
+    ----------
+    x0, x_rate, y0, y_rate : float
+        Shifts and rates; an infinite rate is no random part.
+
+    Examples
+    --------
+    >>> round(TimeModel().expected(8, d=4, m=3, stragglers=1), 2)
+    21.37
+    """
+
+    x0: float = 1.6
+    x_rate: float = 0.8
+    y0: float = 6.0
+    y_rate: float = 0.1
+
+    def __post_init__(self) -> None:
+        """Check the numbers."""
+        if min(self.x0, self.y0) < 0 or min(self.x_rate, self.y_rate) <= 0:
+            raise InputError(f"time model {self}: allowed are shifts >= 0 and rates > 0")
+
+    def late(self, d: int, m: int, t: Array) -> Array:
+        """P(a worker takes longer than its least time by more than t)."""
+        a, b = self.x_rate / d, self.y_rate * m
+        if math.isinf(a) or math.isinf(b):
+            rate = min(a, b)
+            return np.zeros_like(t) if math.isinf(rate) else np.exp(-rate * t)
+        if abs(a - b) < 1e-9 * a:
+            return np.exp(-a * t) * (1 + a * t)
+        return (b * np.exp(-a * t) - a * np.exp(-b * t)) / (b - a)
+
+    def least(self, d: int, m: int) -> float:
+        """The least time of a worker."""
+        return d * self.x0 + self.y0 / m
+
+    def expected(self, n: int, d: int, m: int, stragglers: int) -> float:
+        """E of the time of the (n - s)-th fastest of n workers.
+
+        The integral of P(more than s workers are late), to about 1e-10.
+        """
+
+        def waiting(t: Array) -> Array:
+            return _more_than(stragglers, n, self.late(d, m, t))
+
+        return self.least(d, m) + self._integral(waiting, d, m, n)
+
+    def expected_groups(self, n: int, d: int, m: int) -> float:
+        """E of the time at which every one of n / d groups of d workers has m replies."""
+
+        def waiting(t: Array) -> Array:
+            return 1 - (1 - _more_than(d - m, d, self.late(d, m, t))) ** (n // d)
+
+        return self.least(d, m) + self._integral(waiting, d, m, n)
+
+    def _integral(self, function: Callable[[Array], Array], d: int, m: int, n: int) -> float:
+        rate = min(self.x_rate / d, self.y_rate * m)
+        if math.isinf(rate):
+            return 0.0
+        # beyond the end n workers are late with a probability of 1e-14 in all
+        end = (math.log(n / TAIL) + 6) / rate
+        x, w = _nodes()
+        return float(end / 2 * (w * function(end / 2 * (x + 1))).sum())
+
+    def draw(self, random: np.random.Generator, shape: tuple[int, ...]) -> tuple[Array, Array]:
+        """Samples of X and Y."""
+        x = self.x0 + random.standard_exponential(shape) / self.x_rate
+        return x, self.y0 + random.standard_exponential(shape) / self.y_rate
+
+
+@dataclasses.dataclass(frozen=True)
+class Time:
+    """An expected time.
+
+    Attributes
+    ----------
+    value : float
+    half_width : float
+        Of the 95% interval; 0 where the value is not simulated.
+    method : str
+        ``quadrature`` or ``simulation``.
+    """
+
+    value: float
+    half_width: float
+    method: str
+
+
+def expected_time(
+    code: GradientCode, model: TimeModel, draws: int = 20_000, seed: int = 0, early: bool = False
+) -> Time:
+    """Expected iteration time of a gradient code.
+
+    Parameters
+    ----------
+    code : GradientCode
+        nested decodes at the first moment that a level allows it; block-coordinate when its last
+        block is decodable; every other code when n - s workers have replied.
+    model : TimeModel
+    draws, seed : int
+        Of the simulation.
+    early : bool
+        Whether codes of groups stop when every group has enough replies.
+
+    Examples
+    --------
+    >>> from stabbench.codes.registry import code
+    >>> time = expected_time(code("kadhe[d=4,m=3]", n=8, stragglers=1), TimeModel())
+    >>> round(time.value, 2), time.method
+    (21.37, 'quadrature')
+    """
+    if isinstance(code, Nested | BlockCoordinate):
+        random = np.random.default_rng([seed, code.n, draws])
+        x, y = model.draw(random, (draws, code.n))
+        moments = nested_times(code, x, y) if isinstance(code, Nested) else block_times(code, x, y)
+        return Time(float(moments.mean()), 1.96 * float(moments.std(ddof=1)) / draws**0.5,
+                    "simulation")  # fmt: skip
+    if early and isinstance(code, GroupCode):
+        d, m = code.sizes
+        return Time(model.expected_groups(code.n, d, m), 0.0, "quadrature")
+    value = model.expected(code.n, code.load, code.reduction, code.stragglers)
+    return Time(value, 0.0, "quadrature")
+
+
+def nested_times(code: Nested, x: Array, y: Array) -> Array:
+    """When the first level decodes, shape (draws,): the least over q of a worker's q X + Y."""
+    found = np.full(len(x), np.inf)
+    for q in range(1, code.messages + 1):
+        ready = np.sort(q * x + y, axis=1)[:, code.n - q]
+        found = np.minimum(found, ready)
+    return found
+
+
+def block_times(code: BlockCoordinate, x: Array, y: Array) -> Array:
+    """When the last block decodes, shape (draws,); workers send blocks as they finish them."""
+    sizes = np.array(code.sizes(10**6)) / 10**6
+    n, s = code.n, code.stragglers
+    found = np.zeros(len(x))
+    work = sent = 0.0
+    for u, share in enumerate(sizes):
+        q = s + u
+        work, sent = work + (q + 1) * share, sent + share
+        ready = np.sort(work * x + sent * y, axis=1)[:, n - q - 1]
+        found = np.maximum(found, ready if share else 0)
+    return found
+
+
+def best(model: TimeModel, n: int) -> list[tuple[float, int, int]]:
+    """All (time, d, m) with d >= m and s = d - m, fastest first.
+
+    Examples
+    --------
+    >>> [(d, m) for _, d, m in best(TimeModel(), 8)][0]
+    (4, 3)
+    """
+    pairs = [(d, m) for d in range(1, n + 1) for m in range(1, d + 1)]
+    return sorted((model.expected(n, d, m, d - m), d, m) for d, m in pairs)
+
+
+@functools.cache
+def _nodes() -> tuple[Array, Array]:
+    x, w = np.polynomial.legendre.leggauss(NODES)
+    return x, w
+
+
+def _more_than(s: int, n: int, late: Array) -> Array:
+    """P(more than s of n workers are late)."""
+    total = np.zeros_like(late)
+    for k in range(s + 1):
+        total += math.comb(n, k) * late**k * (1 - late) ** (n - k)
+    return np.clip(1 - total, 0, 1)
