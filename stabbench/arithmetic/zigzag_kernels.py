@@ -61,7 +61,7 @@ def _subtract_strip(
 _strip = intrinsic(_subtract_strip)
 
 
-@numba.njit(cache=True)
+@numba.njit(cache=True, forceinline=True)
 def _gather(
     out: Array,
     replies: Array,
