@@ -7,7 +7,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from stabbench.analysis.conditions import condition_numbers as condition_numbers
+    from stabbench.analysis.numbers import condition_numbers as condition_numbers
     from stabbench.codes.base import Code as Code
     from stabbench.codes.base import LinearCode as LinearCode
     from stabbench.codes.registry import code as code
@@ -25,7 +25,7 @@ _PUBLIC = {
     "InputError": "stabbench.errors",
     "LinearCode": "stabbench.codes.base",
     "code": "stabbench.codes.registry",
-    "condition_numbers": "stabbench.analysis.conditions",
+    "condition_numbers": "stabbench.analysis.numbers",
     "evaluate": "stabbench.sweeps.api",
     "gate": "stabbench.gating",
     "sweep": "stabbench.sweeps.api",

@@ -9,17 +9,15 @@ import numpy as np
 from stabbench.analysis.amplification import amplification, elimination_amplification
 from stabbench.analysis.duality import spectral_norm
 from stabbench.analysis.large import svd_operators
-from stabbench.analysis.metrics import Statistic
 from stabbench.analysis.operators import (
     DecodingOperators,
     column_norm,
     decoding_operators,
     frobenius_norm,
 )
-from stabbench.analysis.survivors import policy
 from stabbench.arithmetic.coefficients import Coefficients
 from stabbench.arithmetic.precision import Precision, precision
-from stabbench.codes.base import Code, LinearCode
+from stabbench.codes.base import LinearCode
 from stabbench.codes.operators import Dense, Operator
 from stabbench.errors import InputError
 
@@ -167,96 +165,6 @@ def stored_reply(reply: Operator, storage: str) -> Coefficients:
     """
     assert isinstance(reply, Dense)
     return reply.stored(storage)
-
-
-@dataclasses.dataclass(frozen=True)
-class ConditionNumbers:
-    """Condition numbers kappa_2 over survivor sets.
-
-    Attributes
-    ----------
-    values : float64 array, shape (P,)
-    patterns : int array, shape (P, n)
-    worst, mean, median : float
-        Over all patterns; infinite where some pattern does not decode.
-    worst_survivors : tuple of int
-    label : str
-        ``exhaustive`` or ``search (lower bound)``.
-    """
-
-    values: Array
-    patterns: Array
-    worst: float
-    mean: float
-    median: float
-    worst_survivors: tuple[int, ...]
-    label: str
-
-    @property
-    def worst_stragglers(self) -> tuple[int, ...]:
-        """The complement of `worst_survivors`."""
-        return tuple(sorted(set(range(self.patterns.shape[1])) - set(self.worst_survivors)))
-
-
-def condition_numbers(
-    code: Code, patterns: str | Array = "all", precision: str = "float64", seed: int = 0
-) -> ConditionNumbers:
-    """Condition numbers of a code's decoding matrices, right at any magnitude.
-
-    Parameters
-    ----------
-    code : Code
-        A code with a dense reply map: of a code for products, the map from the block products, or
-        from their aligned sums, to the replies.
-    patterns : str or array
-        A policy (``all``, ``random:500``, ``auto``, ...) or 0/1 rows of shape (P, n).
-    precision : str
-        The precision that stores the generator; ``exact`` for the ideal code.
-    seed : int
-        Seed of random patterns.
-
-    Raises
-    ------
-    InputError
-        For codes without a dense reply map, unknown precisions and patterns.
-
-    Examples
-    --------
-    >>> import stabbench as sb
-    >>> numbers = sb.condition_numbers(sb.code("polynomial[nodes=roots-of-unity]", 31, 2))
-    >>> round(numbers.worst, 3), numbers.label
-    (54.964, 'exhaustive')
-    """
-    if not code.dense:
-        raise InputError(f"{code.spec}: condition numbers need a dense reply map")
-    table, label = table_of(code, patterns, seed)
-    system = code.system(code.problems[0])
-    generator = stored_reply(
-        system.reply, precision if precision == "exact" else storage_name(precision)
-    )
-    parts = [(group, conditions(generator, rows)) for group, rows in system.batches(table)]
-    values = merged(parts).kappa_2
-    summary = Statistic.of(values, table)
-    return ConditionNumbers(
-        values,
-        table,
-        summary.worst,
-        summary.mean,
-        summary.median,
-        summary.worst_survivors,
-        label,
-    )
-
-
-def table_of(code: Code, patterns: str | Array, seed: int) -> tuple[Array, str]:
-    """Patterns as a 0/1 table of shape (P, n), and the label of a worst case over them."""
-    if isinstance(patterns, str):
-        rule = policy(patterns)
-        return rule.patterns(code.n, code.stragglers, seed), rule.label(code.n, code.stragglers)
-    table = np.atleast_2d(np.asarray(patterns, dtype=np.int8))
-    if table.shape[1] != code.n:
-        raise InputError(f"patterns of {table.shape[1]} workers; allowed are rows of n={code.n}")
-    return table, "given"
 
 
 def storage_name(name: str) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from stabbench.analysis.budget import Budget, budget
+from stabbench.analysis.conditioning import bad_sets
 from stabbench.analysis.conditions import (
     MOST_UNKNOWNS,
     Conditions,
@@ -40,6 +41,15 @@ class Linear(Structure):
             return found
         solved = _plan(choice, patterns).solved
         return dataclasses.replace(found, decodable=found.decodable & solved)
+
+    def worst_sets(self, choice: Choice, limit: int) -> tuple[Array, bool]:
+        """Sets with the largest condition numbers, by search or by visiting all."""
+        code = choice.code
+        assert isinstance(code, LinearCode)
+        if code.stragglers == 0:
+            return np.zeros((0, 0), dtype=np.int64), True
+        stored = stored_generator(code, choice.precision.storage.name)
+        return bad_sets(stored, choice.system.owner, code.stragglers, limit)
 
     def budget(self, choice: Choice, pattern: Array, trial: Trial) -> Budget | None:
         """The budget on the first rows of every block, see `budget`; none for many unknowns."""

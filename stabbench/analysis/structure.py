@@ -71,6 +71,23 @@ class Structure(ABC):
     def budget(self, choice: Choice, pattern: Array, trial: Trial) -> Budget | None:
         """The error budget of one pattern, shape (n,); None where some stage overflowed."""
 
+    def worst_sets(self, choice: Choice, limit: int) -> tuple[Array, bool]:
+        """Straggler sets that are bad for this very code, and whether the first is the worst of all.
+
+        Parameters
+        ----------
+        choice : Choice
+        limit : int
+            Most sets wanted.
+
+        Returns
+        -------
+        sets : int array, shape (P, s)
+            Worst first; none unless a structure has a search.
+        exhaustive : bool
+        """
+        return np.zeros((0, choice.code.stragglers), dtype=np.int64), False
+
     def measures(self, choice: Choice, patterns: Array, trials: list[Trial]) -> dict[str, Any]:
         """Further measures of the decodable patterns, by name; none unless a structure has them."""
         return {}

@@ -214,12 +214,25 @@ class Auto(Policy):
         return math.comb(n, count) <= self.limit
 
 
+@dataclasses.dataclass(frozen=True)
+class Adversarial(Auto):
+    """The patterns of ``auto`` and those that a search finds to be bad for the code itself.
+
+    Parameters
+    ----------
+    limit : int
+        As for ``auto``, and the number of bad patterns that the search may add.
+    """
+
+    name: ClassVar[str] = "adversarial"
+
+
 def _distinct(sets: Any) -> Array:
     return np.unique(np.array([np.sort(row) for row in sets], dtype=np.int64), axis=0)
 
 
 POLICIES: dict[str, type[Policy]] = {
-    cls.name: cls for cls in (All, Random, First, Last, Contiguous, Strided, Auto)
+    cls.name: cls for cls in (All, Random, First, Last, Contiguous, Strided, Auto, Adversarial)
 }
 
 
@@ -234,7 +247,7 @@ def policy(text: str) -> Policy:
     [[1, 1, 0], [1, 0, 1], [0, 1, 1]]
     """
     word, _, number = text.partition(":")
-    shorthand = {"random": "number", "auto": "limit"}
+    shorthand = {"random": "number", "auto": "limit", "adversarial": "limit"}
     if number and word in shorthand:
         text = f"{word}[{shorthand[word]}={number}]"
     spec = parse(text)

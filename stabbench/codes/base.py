@@ -3,7 +3,7 @@
 import dataclasses
 import functools
 from abc import ABC, abstractmethod
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -99,6 +99,14 @@ class Code(ABC):
     problems: ClassVar[tuple[str, ...]] = ("matvec",)
     dense: ClassVar[bool] = False
     """Whether the reply map is a matrix of coefficients, which dense decoders need."""
+
+    @property
+    def symmetry(self) -> Literal["cyclic", "reflection", "dihedral"] | None:
+        """Permutations of the workers that leave the condition numbers of all patterns as they are.
+
+        ``cyclic``: i + 1 modulo n; ``reflection``: n - 1 - i; ``dihedral``: both.
+        """
+        return None
 
     def __post_init__(self) -> None:
         """Check n, the stragglers and the threshold, then what the family itself demands."""

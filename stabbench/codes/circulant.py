@@ -39,7 +39,7 @@ class Circulant(LinearCode):
     name: ClassVar[str] = "circulant"
     family: ClassVar[str] = "structured"
     source: ClassVar[str] = "Ramamoorthy, Tang, IEEE TIT 2022, arXiv:1910.06515"
-    groups: ClassVar[frozenset[str]] = frozenset({"mds", "real", "cyclic"})
+    groups: ClassVar[frozenset[str]] = frozenset({"mds", "real"})
 
     @property
     def order(self) -> int:

@@ -69,6 +69,11 @@ class Noded(Code):
         """Whether the nodes are complex."""
         return points.is_complex(self.nodes, self.file)
 
+    @property
+    def symmetry(self) -> Literal["cyclic", "reflection", "dihedral"] | None:
+        """Nodes that are symmetric about zero; for powers, also the roots of unity."""
+        return "reflection" if self.nodes in ("equispaced", "chebyshev") else None
+
     def points(self, bits: int) -> list[Any]:
         """The n evaluation points, exact or as balls of `bits` bits."""
         return points.nodes(self.nodes, self.n, bits, self.file)
@@ -117,6 +122,11 @@ class Polynomial(GridCode, NodeCode):
     family: ClassVar[str] = "polynomial"
     source: ClassVar[str] = "Yu, Maddah-Ali, Avestimehr, NIPS 2017, arXiv:1705.10464"
     groups: ClassVar[frozenset[str]] = frozenset({"mds", "monomial"})
+
+    @property
+    def symmetry(self) -> Literal["cyclic", "reflection", "dihedral"] | None:
+        """Turning all roots of unity multiplies the columns by phases."""
+        return "dihedral" if self.nodes == "roots-of-unity" else super().symmetry
 
     def coefficients(self, bits: int) -> Any:
         """Powers of the nodes, x_i^j for j = 0..k-1."""

@@ -1,7 +1,7 @@
 """Codes that copy plain blocks, the baseline without any arithmetic."""
 
 import dataclasses
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 from stabbench.codes.base import LinearCode
 from stabbench.errors import InputError
@@ -66,6 +66,11 @@ class UncodedCyclic(CopyCode):
     family: ClassVar[str] = "replication"
     source: ClassVar[str] = "Das, Ramamoorthy, Vaswani, arXiv:1907.08064"
     groups: ClassVar[frozenset[str]] = frozenset({"real", "binary", "cyclic"})
+
+    @property
+    def symmetry(self) -> Literal["cyclic", "reflection", "dihedral"] | None:
+        """Turning or reflecting the workers permutes the blocks."""
+        return "dihedral"
 
     def validate(self) -> None:
         """Raise InputError unless n = k (s + 1)."""

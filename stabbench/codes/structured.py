@@ -27,6 +27,11 @@ class Dct(LinearCode):
     source: ClassVar[str] = "Strang, The discrete cosine transform, SIAM Review 41, 1999"
     groups: ClassVar[frozenset[str]] = frozenset({"mds", "real", "orthogonal"})
 
+    @property
+    def symmetry(self) -> Literal["cyclic", "reflection", "dihedral"] | None:
+        """Row n - 1 - i is row i with the signs of the odd columns changed."""
+        return "reflection"
+
     def coefficients(self, bits: int) -> Any:
         """Scaled cosines; c_0 = sqrt(1/n), c_j = sqrt(2/n)."""
         n = self.n
@@ -102,6 +107,11 @@ class Rotation(GridCode):
     def shape(self) -> tuple[int, int]:
         """Two rows per worker, two sub-blocks per data block."""
         return 2 * self.n, 2 * self.blocks
+
+    @property
+    def symmetry(self) -> Literal["cyclic", "reflection", "dihedral"] | None:
+        """Turning all workers multiplies every block column by a rotation."""
+        return "dihedral"
 
     def coefficients(self, bits: int) -> Any:
         """Cosines and sines of ij turns, reduced modulo n before rounding."""

@@ -12,6 +12,7 @@ import numpy as np
 from stabbench.analysis import metrics
 from stabbench.analysis.conditions import Conditions
 from stabbench.analysis.metrics import Statistic
+from stabbench.analysis.patterns import patterns_of
 from stabbench.analysis.structure import Choice, Trial
 from stabbench.analysis.structures import structure_of
 from stabbench.analysis.survivors import Policy, policy
@@ -150,11 +151,10 @@ def run(case: Case) -> Record:
     reason = setup.skip_reason()
     if reason:
         return Record(case, "skipped", reason)
-    patterns = setup.policy.patterns(setup.code.n, setup.code.stragglers, setup.seed)
-    label = setup.policy.label(setup.code.n, setup.code.stragglers)
     system = setup.code.system(setup.problem.name)
     structure = structure_of(setup.code, system)
     choice = Choice(setup.code, system, setup.decoder, setup.precision, setup.spare, setup.problem)
+    patterns, label = patterns_of(setup.policy, structure, choice, setup.seed)
     measures: dict[str, Any] = {"patterns": len(patterns), "storage": storage(system)}
     try:
         found = structure.conditions(choice, patterns)

@@ -29,6 +29,7 @@ from stabbench.errors import InputError
 Array = np.ndarray[Any, np.dtype[Any]]
 PROBABILITIES = (0.5, 0.95, 0.99)
 KEEP = 1024
+VISITED = 200_000
 EXHAUSTIVE, SYMMETRIC, SEARCH = "exhaustive", "symmetric", "search (lower bound)"
 
 
@@ -256,3 +257,38 @@ def _by_search(task: Task, budget: Budget) -> Survey:
         undecodable_stragglers=tuple(tuple(row) for row in failed[:NAMED].tolist()),
         seconds=time.perf_counter() - began,
     )
+
+
+def bad_sets(generator: Coefficients, owner: Array, s: int, limit: int) -> tuple[Array, bool]:
+    """Straggler sets with large condition numbers, worst first.
+
+    Parameters
+    ----------
+    generator : Coefficients (rows x k)
+    owner : int array, shape (rows,)
+    s : int
+        Stragglers, at least one.
+    limit : int
+        Most sets returned.
+
+    Returns
+    -------
+    sets : int array, shape (P, s)
+    exhaustive : bool
+        Whether every set was visited, so that the first is the worst of all.
+
+    Examples
+    --------
+    >>> parity = Coefficients.from_array(np.vstack([np.eye(3), np.ones((1, 3))]))
+    >>> bad_sets(parity, np.arange(4), 1, 2)[0].tolist()
+    [[0], [1]]
+    """
+    task = Task.of(generator, owner, s, SYMMETRIES[None])
+    found = search(task)
+    order = np.argsort(-found.kappa, kind="stable")[:limit]
+    sets = found.patterns[order]
+    exhaustive = task.orbits <= VISITED
+    if exhaustive:
+        worst = np.array([survey(generator, s, owner=owner).worst_stragglers], dtype=np.int64)
+        sets = np.vstack([worst, sets[(sets != worst).any(axis=1)]])[:limit]
+    return sets, exhaustive

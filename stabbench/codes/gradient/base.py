@@ -294,6 +294,20 @@ def reduction_field() -> Any:
     return dataclasses.field(default=None, metadata={"help": "reduction of a reply's length"})
 
 
+def entries(matrix: Coefficients, bits: int) -> list[list[Any]]:
+    """The entries of a matrix: rationals where all are real and rational, else balls.
+
+    Examples
+    --------
+    >>> entries(constant([[1, 2]]), 64)
+    [[1, 2]]
+    """
+    if matrix.is_rational and not matrix.is_complex:
+        return matrix.rational()[0].tolist()
+    table: Any = matrix.balls(bits)
+    return list(table.tolist())
+
+
 def constant(rows: Any) -> Coefficients:
     """A small rational matrix as coefficients."""
     return Coefficients(lambda bits: rows, (len(rows), len(rows[0])))

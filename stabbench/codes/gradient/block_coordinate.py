@@ -9,7 +9,7 @@ import numpy as np
 
 from stabbench.arithmetic.coefficients import Coefficients
 from stabbench.codes.base import System
-from stabbench.codes.gradient.base import GradientCode, Held, Part
+from stabbench.codes.gradient.base import GradientCode, Held, Part, entries
 from stabbench.codes.gradient.nested import Inner, cyclic_code
 from stabbench.errors import InputError
 
@@ -107,10 +107,7 @@ class BlockCoordinate(GradientCode):
         b = self.messages
         rows = np.full((self.n, b, self.n, b), 0, dtype=object)
         for u, level in enumerate(self.levels):
-            encoding = level.encoding
-            rational = encoding.is_rational
-            table: Any = encoding.rational()[0] if rational else encoding.balls(bits)
-            for j, row in enumerate(table.tolist()):
+            for j, row in enumerate(entries(level.encoding, bits)):
                 for i, value in enumerate(row):
                     rows[j, u, i, u] = value
         return rows.reshape(self.n * b, self.n * b)
@@ -137,7 +134,7 @@ def _only_row(target: Coefficients, u: int, count: int) -> Coefficients:
     width = target.shape[1]
 
     def rows(bits: int) -> Any:
-        row = target.rational()[0].tolist() if target.is_rational else target.balls(bits).tolist()
-        return [row[0] if w == u else [0] * width for w in range(count)]
+        row = entries(target, bits)[0]
+        return [row if w == u else [0] * width for w in range(count)]
 
     return Coefficients(rows, (count, width), complex=target.is_complex)

@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 
 import flint
 import numpy as np
+import scipy.linalg
 
 from stabbench.arithmetic.coefficients import Coefficients
 from stabbench.codes.gradient.base import GradientCode, Part, cyclic_placement
@@ -85,19 +86,32 @@ class CyclicRepetition(GradientCode):
 
     def projected(self, bits: int) -> tuple[Any, Any]:
         """B N (n x (n - s)) and 1^T N in balls, N an orthonormal basis of the null space."""
-        n, s = self.n, self.stragglers
-        with flint.ctx.workprec(bits + 4 * n):
-            N = _orthonormal(self._null_rows()).transpose()
-            if s == 0:
-                N = flint.arb_mat(np.eye(n, dtype=int).tolist())
-            B = flint.arb_mat(self.rational)
-            ones = flint.arb_mat([[1] * n])
-            return B * N, ones * N
+        rows, extra = self.null_rows, 4 * self.n
+        while True:
+            with flint.ctx.workprec(bits + extra):
+                N = _orthonormal(flint.arb_mat(rows)).transpose()
+                product = flint.arb_mat(self.rational) * N
+                sums = flint.arb_mat([[1] * self.n]) * N
+            if all(x.is_finite() for x in product.entries()):
+                return product, sums
+            extra *= 2
 
-    def _null_rows(self) -> Any:
-        """A rational basis of the null space of H, the first n - s rows of B in reduced form."""
-        top = flint.fmpq_mat(self.rational.tolist()[: self.n - self.stragglers])
-        return flint.arb_mat(top.rref()[0])
+    @functools.cached_property
+    def null_rows(self) -> Any:
+        """A rational basis of the null space of H: the identity on all columns but s pivots."""
+        n, s, H = self.n, self.stragglers, self.check_matrix
+        pivots = np.sort(scipy.linalg.qr(H, mode="r", pivoting=True)[1][:s]) if s else []
+        rest = [c for c in range(n) if c not in pivots]
+        rows = flint.fmpq_mat(n - s, n)
+        columns = [[flint.fmpq(*x.as_integer_ratio()) for x in c] for c in H.T]
+        if s:
+            square = flint.fmpq_mat([columns[c] for c in pivots]).transpose()
+            X = square.solve(flint.fmpq_mat([columns[c] for c in rest]).transpose())
+        for row, c in enumerate(rest):
+            rows[row, c] = flint.fmpq(1)
+            for k, pivot in enumerate(pivots):
+                rows[row, int(pivot)] = -X[k, row]
+        return rows
 
     @functools.cached_property
     def parts(self) -> tuple[Part, ...]:

@@ -13,6 +13,7 @@ from stabbench.codes.gradient.base import (
     GradientCode,
     Part,
     constant,
+    entries,
     load_field,
     reduction_field,
     settle_load,
@@ -58,14 +59,12 @@ class GroupCode(GradientCode):
     def coefficients(self, bits: int) -> Any:
         """Entry ((i, u), (a, t)) is G[u, t] for every partition i of group a, else zero."""
         d, m = self.sizes
-        entries = self.transposed.balls(bits).tolist() if not self.transposed.is_rational else (
-            self.transposed.rational()[0].tolist()
-        )  # fmt: skip
+        table = entries(self.transposed, bits)
         rows = []
         for j in range(self.n):
             group, t = divmod(j, d)
             before, after = [0] * (group * d * m), [0] * ((self.n - group * d - d) * m)
-            rows.append([*before, *entries[t] * d, *after])
+            rows.append([*before, *table[t] * d, *after])
         return rows
 
     @functools.cached_property

@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from stabbench.codes.gradient.base import GradientCode, Part
+from stabbench.codes.gradient.base import GradientCode, Part, entries
 from stabbench.codes.gradient.cyclic_mds import CyclicMDS
 from stabbench.codes.gradient.cyclic_repetition import CyclicRepetition
 from stabbench.errors import InputError
@@ -85,11 +85,7 @@ class Nested(GradientCode):
 
     def coefficients(self, bits: int) -> Any:
         """The rows of all levels, those of a worker together."""
-        levels = [level.encoding for level in self.levels]
-        tables = [
-            level.rational()[0].tolist() if level.is_rational else level.balls(bits).tolist()
-            for level in levels
-        ]
+        tables = [entries(level.encoding, bits) for level in self.levels]
         return [tables[q][j] for j in range(self.n) for q in range(self.messages)]
 
     @functools.cached_property

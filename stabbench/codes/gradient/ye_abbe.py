@@ -147,7 +147,7 @@ class YeAbbe(GradientCode):
         extra = bits + 8 * self.n
         with flint.ctx.workprec(extra):
             V: Any
-            if self.matrix.is_rational:
+            if self.matrix.is_rational and not self.is_complex:
                 V = self.matrix.rational()[0].transpose()
             else:
                 V = self.matrix.balls(extra).transpose()

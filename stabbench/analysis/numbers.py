@@ -1,0 +1,137 @@
+"""Condition numbers of a code over all its patterns: listed where they are few, else surveyed."""
+
+import dataclasses
+import math
+from typing import Any
+
+import numpy as np
+
+from stabbench.analysis.conditioning import Budget, survey
+from stabbench.analysis.conditions import conditions, merged, storage_name, stored_reply
+from stabbench.analysis.metrics import Statistic
+from stabbench.analysis.survivors import policy
+from stabbench.arithmetic.coefficients import Coefficients
+from stabbench.codes.base import Code, System
+from stabbench.errors import InputError
+
+Array = np.ndarray[Any, np.dtype[Any]]
+LISTED = 5000
+"""Most patterns whose condition numbers are kept one by one."""
+
+
+@dataclasses.dataclass(frozen=True)
+class ConditionNumbers:
+    """Condition numbers kappa_2 over survivor sets.
+
+    Attributes
+    ----------
+    values : float64 array, shape (P,)
+        Empty where there were too many patterns to keep (more than 5000).
+    patterns : int array, shape (P, n)
+    worst, mean, median : float
+        Over all patterns; infinite where some pattern does not decode. Mean and median of more
+        than 5000 patterns are of the decodable ones, from a sample of fixed seed.
+    worst_survivors : tuple of int
+    label : str
+        ``exhaustive``, ``symmetric`` or ``search (lower bound)``.
+    """
+
+    values: Array
+    patterns: Array
+    worst: float
+    mean: float
+    median: float
+    worst_survivors: tuple[int, ...]
+    label: str
+
+    @property
+    def worst_stragglers(self) -> tuple[int, ...]:
+        """The complement of `worst_survivors`."""
+        return tuple(sorted(set(range(self.patterns.shape[1])) - set(self.worst_survivors)))
+
+
+def condition_numbers(
+    code: Code, patterns: str | Array = "all", precision: str = "float64", seed: int = 0
+) -> ConditionNumbers:
+    """Condition numbers of a code's decoding matrices, right at any magnitude.
+
+    Parameters
+    ----------
+    code : Code
+        A code with a dense reply map: of a code for products, the map from the block products, or
+        from their aligned sums, to the replies.
+    patterns : str or array
+        A policy (``all``, ``random:500``, ``auto``, ...) or 0/1 rows of shape (P, n).
+    precision : str
+        The precision that stores the generator; ``exact`` for the ideal code.
+    seed : int
+        Seed of random patterns.
+
+    Raises
+    ------
+    InputError
+        For codes without a dense reply map, unknown precisions and patterns.
+
+    Examples
+    --------
+    >>> import stabbench as sb
+    >>> numbers = sb.condition_numbers(sb.code("polynomial[nodes=roots-of-unity]", 31, 2))
+    >>> round(numbers.worst, 3), numbers.label
+    (54.964, 'exhaustive')
+    """
+    if not code.dense:
+        raise InputError(f"{code.spec}: condition numbers need a dense reply map")
+    system = code.system(code.problems[0])
+    generator = stored_reply(
+        system.reply, precision if precision == "exact" else storage_name(precision)
+    )
+    if isinstance(patterns, str) and patterns == "all" and _many(code):
+        return _surveyed(code, system, generator)
+    table, label = table_of(code, patterns, seed)
+    parts = [(group, conditions(generator, rows)) for group, rows in system.batches(table)]
+    values = merged(parts).kappa_2
+    summary = Statistic.of(values, table)
+    return ConditionNumbers(
+        values,
+        table,
+        summary.worst,
+        summary.mean,
+        summary.median,
+        summary.worst_survivors,
+        label,
+    )
+
+
+def _many(code: Code) -> bool:
+    return math.comb(code.n, code.stragglers) > LISTED
+
+
+def _surveyed(code: Code, system: System, generator: Coefficients) -> ConditionNumbers:
+    found = survey(
+        generator,
+        code.stragglers,
+        owner=system.owner,
+        symmetry=code.symmetry,
+        budget=Budget(exact=LISTED),
+    )
+    survivors = sorted(set(range(code.n)) - set(found.worst_stragglers))
+    return ConditionNumbers(
+        np.zeros(0),
+        np.zeros((0, code.n), dtype=np.int8),
+        np.inf if found.undecodable else found.worst,
+        found.mean.value,
+        found.quantiles[0.5].value,
+        tuple(survivors),
+        found.label,
+    )
+
+
+def table_of(code: Code, patterns: str | Array, seed: int) -> tuple[Array, str]:
+    """Patterns as a 0/1 table of shape (P, n), and the label of a worst case over them."""
+    if isinstance(patterns, str):
+        rule = policy(patterns)
+        return rule.patterns(code.n, code.stragglers, seed), rule.label(code.n, code.stragglers)
+    table = np.atleast_2d(np.asarray(patterns, dtype=np.int8))
+    if table.shape[1] != code.n:
+        raise InputError(f"patterns of {table.shape[1]} workers; allowed are rows of n={code.n}")
+    return table, "given"
