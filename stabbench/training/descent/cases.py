@@ -14,7 +14,6 @@ from stabbench.decoders.base import Decoder
 from stabbench.decoders.registry import decoder as build_decoder
 from stabbench.errors import InputError
 from stabbench.grammar import near
-from stabbench.problems.data import File
 from stabbench.problems.registry import data, data_spec
 from stabbench.sweeps.case import Case, Record
 from stabbench.sweeps.kinds import RUNNERS
@@ -89,8 +88,7 @@ class Request:
         """
         setup = Setup.of(dataclasses.asdict(self))
         source = data(self.data)
-        if isinstance(source, File):
-            examples(self.data, 0)  # a fault of the file must come before any result is written
+        examples(self.data, self.seed)  # a fault of the data must come before any result
         scheme = setup.scheme
         parameters = dataclasses.asdict(self) | {
             "precision": scheme.precision.name,

@@ -14,7 +14,6 @@ from stabbench.decoders.registry import DECODERS
 from stabbench.decoders.registry import decoder as build_decoder
 from stabbench.errors import InputError
 from stabbench.grammar import near
-from stabbench.problems.data import File
 from stabbench.problems.registry import data, data_spec
 from stabbench.sweeps.case import Case, Record
 from stabbench.sweeps.kinds import RUNNERS
@@ -30,6 +29,7 @@ KIND = "layers"
 UNCODED = "uncoded"
 MODES = ("naive", "deu")
 DECODER_ORDER = ("solve", "zigzag")
+SETUP = ("bytes_setup", "setup_flops", "setup_seconds")
 SHORT = 4
 """Significant digits of the errors by step in a record."""
 
@@ -88,8 +88,7 @@ class Request:
         """
         setup = Setup.of(dataclasses.asdict(self))
         source = data(self.data)
-        if isinstance(source, File):
-            examples(self.data, 0)  # a fault of the file must come before any result is written
+        examples(self.data, self.seed)  # a fault of the data must come before any result
         scheme = setup.scheme
         parameters = dataclasses.asdict(self) | {
             "precision": scheme.precision.name,
@@ -240,11 +239,11 @@ def summary(runs: list[Run], uncoded: list[Run]) -> dict[str, Any]:
         },
         "diverged": [run.diverged for run in runs],
         "epochs": [_columns(run.epochs) for run in runs],
-        "bytes_setup": runs[0].totals["bytes_setup"],
+        "setup": {key: runs[0].totals[key] for key in SETUP},
         "per_step": {
             key: sum(run.totals[key] for run in runs) / steps
             for key in runs[0].totals
-            if key != "bytes_setup"
+            if key not in SETUP
         },
     }
     measures["seconds"] = {

@@ -155,17 +155,18 @@ class Naive(Coded):
 
 
 class Deu(Coded):
-    """Workers keep coded W and coded W^T, encode what they were sent for the products, and update.
+    """Workers keep coded W and coded W^T, encode vectors and update; no matrix is encoded again.
 
-    Worker i has h from the forward and delta from the backward product; W~_i -= rate SA_i(delta)
-    h^T and V~_i -= rate SA_i(h) delta^T need nothing more, and nothing is encoded again.
+    Worker i has h from the forward and delta from the backward product, and encodes its parts of
+    both: W~_i -= rate C_i(delta) h^T and V~_i -= rate C_i(h) delta^T need nothing more. The first
+    layer has no backward product, so there the master sends C_i(delta) alone, which is short.
 
     Parameters
     ----------
     weights, coding, ledger
         As for `Coded`.
     first : bool
-        Whether this is the first layer, which has no backward product and keeps no coded W^T.
+        Whether this is the first layer, which keeps no coded W^T.
 
     Attributes
     ----------
@@ -175,15 +176,15 @@ class Deu(Coded):
 
     def __init__(self, weights: Array, coding: Coding, ledger: Ledger, *, first: bool) -> None:
         super().__init__(weights, coding, ledger)
-        self.first = first
-        with ledger.timed("encode"):
-            self.shares = coding.encode(weights)
-            self.transposed = None if first else coding.encode(weights.T)
-        ledger.prepare(*coding.parts(self.shares, len(weights)))
-        ledger.master_flops += coding.encode_flops(*weights.shape)
-        if self.transposed is not None:
-            ledger.prepare(*coding.parts(self.transposed, weights.shape[1]))
-            ledger.master_flops += coding.encode_flops(*weights.T.shape)
+        self.shares = self._prepared(weights)
+        self.transposed = None if first else self._prepared(weights.T)
+
+    def _prepared(self, matrix: Array) -> Array:
+        with self.ledger.timed("setup"):
+            shares = self.coding.encode(matrix)
+        self.ledger.prepare(*self.coding.parts(shares, len(matrix)))
+        self.ledger.setup_flops += self.coding.encode_flops(*matrix.shape)
+        return shares
 
     def forward(self, h: Array, pattern: Array) -> Array:
         """Send h alone, decode the replies."""
@@ -197,21 +198,28 @@ class Deu(Coded):
         return self._product(self.transposed, delta, pattern, self.weights.shape[1])
 
     def update(self, delta: Array, h: Array, rate: float) -> None:
-        """Every worker encodes its parts of delta and h and updates its coded blocks."""
-        if self.first:
-            self.ledger.send(*[delta] * self.coding.workers)
-        self.shares = self._worker_step(self.shares, delta, h, rate)
-        if self.transposed is not None:
-            self.transposed = self._worker_step(self.transposed, h, delta, rate)
+        """Every worker updates its coded blocks of W and of W^T."""
+        coding, ledger = self.coding, self.ledger
+        outputs, inputs = (sum(coding.lengths(rows)) for rows in self.weights.shape)
+        ledger.worker_flops += 2 * outputs * h.size
+        if self.transposed is None:
+            with ledger.timed("encode"):
+                coded = coding.encode(delta)
+            ledger.send(*coding.parts(coded, len(delta)))
+            ledger.master_flops += coding.encode_flops(*delta.shape)
+        else:
+            coded = self._encoded(delta)
+            ledger.worker_flops += 2 * inputs * delta.size
+            self.transposed = self._stepped(self.transposed, self._encoded(h), delta, rate)
+        self.shares = self._stepped(self.shares, coded, h, rate)
         self.weights = self._descend(self.weights, delta, h, rate)
 
-    def _worker_step(self, shares: Array, error: Array, inputs: Array, rate: float) -> Array:
-        coding, ledger = self.coding, self.ledger
-        with ledger.timed("worker_encode"):
-            coded = coding.encode(error)
-        with ledger.timed("worker_update"):
-            stepped = self._descend(shares, coded, inputs, rate)
-        rows = sum(coding.lengths(len(error)))
-        ledger.worker_flops += coding.encode_flops(*error.shape)
-        ledger.worker_flops += 2 * rows * inputs.size
-        return stepped
+    def _encoded(self, vectors: Array) -> Array:
+        with self.ledger.timed("worker_encode"):
+            coded = self.coding.encode(vectors)
+        self.ledger.worker_flops += self.coding.encode_flops(*vectors.shape)
+        return coded
+
+    def _stepped(self, shares: Array, coded: Array, inputs: Array, rate: float) -> Array:
+        with self.ledger.timed("worker_update"):
+            return self._descend(shares, coded, inputs, rate)

@@ -13,7 +13,15 @@ from stabbench.arithmetic.precision import Precision
 Array = np.ndarray[Any, np.dtype[Any]]
 NARROW = 2
 """Bytes of a bfloat16 or float16 number, which travel in float32 arrays here."""
-SECONDS = ("encode", "compute", "decode", "master_update", "worker_encode", "worker_update")
+SECONDS = (
+    "setup",
+    "encode",
+    "compute",
+    "decode",
+    "master_update",
+    "worker_encode",
+    "worker_update",
+)
 MASTER = ("encode", "decode", "master_update")
 
 
@@ -30,8 +38,9 @@ class Ledger:
     ----------
     down, up : int
         Bytes from the master to workers and back.
-    setup : int
-        Bytes sent before the first step (coded weights that the workers keep).
+    setup, setup_flops : int, float
+        Bytes sent and flops of the master before the first step, for coded weights that the
+        workers keep.
     master_flops, worker_flops : float
         Additions and multiplications of coding, products and updates; all workers together.
     seconds : dict
@@ -42,6 +51,7 @@ class Ledger:
     down: int = 0
     up: int = 0
     setup: int = 0
+    setup_flops: float = 0.0
     master_flops: float = 0.0
     worker_flops: float = 0.0
     seconds: dict[str, float] = dataclasses.field(
@@ -81,6 +91,7 @@ class Ledger:
             "bytes_down": self.down,
             "bytes_up": self.up,
             "bytes_setup": self.setup,
+            "setup_flops": self.setup_flops,
             "master_flops": self.master_flops,
             "worker_flops": self.worker_flops,
             "master_seconds": sum(self.seconds[stage] for stage in MASTER),

@@ -152,18 +152,25 @@ def draw_costs(data: Table) -> "Figure":
     names = list(dict.fromkeys((row["code"], row["setting"]) for row in rows))
     figure = Figure(figsize=(9.0, 0.5 * len(names) + 1.6), layout="constrained")
     figure.suptitle(data.title)
-    for axes, key in zip(figure.subplots(1, 2, sharey=True), ("bytes", "seconds"), strict=True):
+    shown = (
+        ("bytes", 1e-6, "MB sent by the master per step"),
+        ("seconds", 1e3, "ms of the master"),
+    )
+    for axes, (key, scale, words) in zip(figure.subplots(1, 2, sharey=True), shown, strict=True):
         for number, mode in enumerate(("naive", "deu")):
             values = [row[key] for row in rows if row["mode"] == mode]
             places = [i + (0.2 if number else -0.2) for i in range(len(names))]
-            axes.barh(places, values, height=0.38, color=style.color(number), label=mode)
-        axes.set_xlabel(
-            "bytes sent per step" if key == "bytes" else "seconds of the master per step"
-        )
+            axes.barh(
+                places,
+                [value * scale for value in values],
+                height=0.38,
+                color=style.color(number),
+                label=mode,
+            )
+        axes.set_xlabel(words)
         axes.set_yticks(range(len(names)), [" · ".join(filter(None, name)) for name in names])
-        axes.invert_yaxis()
     figure.axes[0].invert_yaxis()
-    figure.axes[-1].legend(loc="lower right")
+    figure.axes[-1].legend(loc="upper left", bbox_to_anchor=(1.02, 1.0))
     return figure
 
 
