@@ -79,12 +79,7 @@ def condition_numbers(
     >>> round(numbers.worst, 3), numbers.label
     (54.964, 'exhaustive')
     """
-    if not code.dense:
-        raise InputError(f"{code.spec}: condition numbers need a dense reply map")
-    system = code.system(code.problems[0])
-    generator = stored_reply(
-        system.reply, precision if precision == "exact" else storage_name(precision)
-    )
+    system, generator = stored_system(code, precision)
     if isinstance(patterns, str) and patterns == "all" and _many(code):
         return _surveyed(code, system, generator)
     table, label = table_of(code, patterns, seed)
@@ -100,6 +95,24 @@ def condition_numbers(
         summary.worst_survivors,
         label,
     )
+
+
+def stored_system(code: Code, precision: str) -> tuple[System, Coefficients]:
+    """The system of a code for its first problem, and its reply map as a precision stores it.
+
+    Raises
+    ------
+    InputError
+        If the reply map is not dense, or a coefficient overflows.
+    """
+    if not code.dense:
+        raise InputError(f"{code.spec}: condition numbers need a dense reply map")
+    system = code.system(code.problems[0])
+    storage = precision if precision == "exact" else storage_name(precision)
+    try:
+        return system, stored_reply(system.reply, storage)
+    except OverflowError as error:
+        raise InputError(f"{error}; allowed are wider precisions, or exact") from None
 
 
 def _many(code: Code) -> bool:

@@ -13,6 +13,7 @@ VERBS = {
     "sweep": ("stabbench.cli.sweep", "Run a grid of cases into a directory."),
     "report": ("stabbench.cli.report", "Write tables, plots and index.html of a sweep."),
     "gate": ("stabbench.cli.gate", "Judge a sweep by bounds and a baseline."),
+    "worst": ("stabbench.cli.worst", "Find the worst of all straggler patterns, exactly."),
     "compare": ("stabbench.cli.compare", "Compare two sweeps case by case, in digits."),
     "show": ("stabbench.cli.show", "Show one record in full, or compute it again."),
     "list": ("stabbench.cli.inspect", "List codes, decoders, data and other names."),

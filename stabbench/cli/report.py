@@ -1,5 +1,7 @@
 """The verb ``report``."""
 
+import sys
+
 import click
 
 from stabbench.cli.options import directory as directory_argument
@@ -10,10 +12,11 @@ from stabbench.cli.options import directory as directory_argument
 @click.option("-o", "--output", type=click.Path(), help="Where to write.  [default: DIR/report]")
 @click.option("--format", "formats", default="png,svg", show_default=True, help="Kinds of plots.")
 def report_command(directory: str, output: str | None, formats: str) -> None:
-    """Write tables (md, csv, tex), plots and index.html of a sweep, and print the main table."""
+    """Write tables (md, csv, tex), plots and index.html of a sweep, and print the main tables."""
     from stabbench.cli.options import names
-    from stabbench.report import report
+    from stabbench.report import render, report
 
-    result = report(directory, output, formats=tuple(names((formats,))))
-    click.echo(result.terminal(), nl=False)
+    result = report(directory, output, formats=names((formats,)))
+    main = [table for section in result.sections for table in section.tables[:1]]
+    click.echo(render.text_for(sys.stdout, *main, result.statuses), nl=False)
     click.echo(f"report: {result.index}")

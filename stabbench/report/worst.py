@@ -1,0 +1,123 @@
+"""The distribution of condition numbers over all straggler patterns: text, plot and data."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from stabbench.analysis.conditioning import Estimate, Survey
+from stabbench.files.atomic import write_bytes, write_text
+from stabbench.report import render, style
+from stabbench.report.plots.base import Plot
+from stabbench.report.plots.base import render as draw
+from stabbench.report.table import Column, Table
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+def lines(found: Survey, name: str) -> list[str]:
+    """What a survey found, a line for each fact.
+
+    Parameters
+    ----------
+    found : Survey
+    name : str
+        Of the code, with its n, s and precision.
+    """
+    text = [
+        name,
+        f"worst kappa_2   {found.worst:.6g}  without workers {list(found.worst_stragglers)} "
+        f"({found.label})",
+        f"best kappa_2    {found.best:.6g}  without workers {list(found.best_stragglers)} "
+        f"(of {found.evaluated} evaluated)",
+        f"mean kappa_2    {_interval(found.mean)}",
+    ]
+    text += [f"quantile {p:<6} {_interval(q)}" for p, q in found.quantiles.items()]
+    text.append(f"mean kappa_F    {_interval(found.kappa_F_mean)}")
+    share = f"{found.undecodable} of {found.patterns}"
+    first = f", first without {list(found.undecodable_stragglers[0])}" if found.undecodable else ""
+    text.append(f"undecodable     {share}{first}")
+    text.append(
+        f"time            {found.seconds:.3g} s for {found.patterns} patterns, "
+        f"{found.seconds_per_pattern * 1e9:.3g} ns each; {found.escalated} in ball arithmetic"
+    )
+    return text
+
+
+def distribution(found: Survey, name: str) -> Plot:
+    """The histogram of kappa_F over all patterns, with mean and worst kappa_2 marked."""
+    used = np.flatnonzero(found.kappa_F_counts)
+    part = slice(used[0], used[-1] + 1) if used.size else slice(0, 0)
+    rows = zip(
+        found.kappa_F_edges[:-1][part].tolist(),
+        found.kappa_F_edges[1:][part].tolist(),
+        found.kappa_F_counts[part].tolist(),
+        strict=True,
+    )
+    columns = (
+        Column("low", "log10 kappa_F from", "number"),
+        Column("high", "log10 kappa_F to", "number"),
+        Column("patterns", "patterns", "number"),
+    )
+    title = f"Condition numbers over all straggler patterns\n{name}"
+    table = Table("condition-numbers", title, columns, tuple(rows))
+    caption = (
+        "Histogram of the Frobenius condition number; kappa_2 is between it and its n-th part."
+    )
+
+    def picture(data: Table) -> "Figure":
+        return _picture(data, title, found)
+
+    return Plot("condition-numbers", title, caption, table, picture)
+
+
+def write(found: Survey, name: str, directory: Path, formats: Sequence[str]) -> list[Path]:
+    """Write plot, data and text into a directory; the paths written."""
+    plot = distribution(found, name)
+    paths = [directory / "worst.txt", directory / f"{plot.name}.csv"]
+    write_text(paths[0], "\n".join(lines(found, name)) + "\n")
+    write_text(paths[1], render.comma_separated(plot.data))
+    if len(plot.data.rows):
+        for suffix, content in draw(plot, formats).items():
+            paths.append(directory / f"{plot.name}.{suffix}")
+            write_bytes(paths[-1], content)
+    return paths
+
+
+def _picture(data: Table, title: str, found: Survey) -> "Figure":
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(7.5, 4.2), layout="constrained")
+    axes = figure.subplots()
+    low, high = np.array(data.values("low")), np.array(data.values("high"))
+    axes.bar(low, data.values("patterns"), width=high - low, align="edge", color=style.color(0))
+    for value, label, order in (
+        (found.kappa_F_mean.value, "mean κ_F", 1),
+        (found.worst, "worst κ₂", 3),
+    ):
+        if np.isfinite(value):
+            axes.axvline(np.log10(value), color=style.color(order), linestyle="--")
+            axes.annotate(
+                f"{label} {value:.3g}",
+                (np.log10(value), 0.97),
+                xycoords=("data", "axes fraction"),
+                xytext=(-4, 0),
+                textcoords="offset points",
+                rotation=90,
+                ha="right",
+                va="top",
+                color=style.color(order),
+            )
+    axes.set_yscale("log")
+    axes.set_xlabel("log₁₀ κ_F")
+    axes.set_ylabel("patterns")
+    axes.set_title(title)
+    return figure
+
+
+def _interval(estimate: Estimate) -> str:
+    if estimate.low == estimate.high:
+        return f"{estimate.value:.6g}"
+    return f"{estimate.value:.4g}  (95%: {estimate.low:.4g} .. {estimate.high:.4g})"
