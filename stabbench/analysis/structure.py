@@ -72,7 +72,7 @@ class Structure(ABC):
         """The error budget of one pattern, shape (n,); None where some stage overflowed."""
 
     def worst_sets(self, choice: Choice, limit: int) -> tuple[Array, bool]:
-        """Straggler sets that are bad for this very code, and whether the first is the worst of all.
+        """Straggler sets that are bad for this very code, and whether the first is the worst.
 
         Parameters
         ----------

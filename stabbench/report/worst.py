@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,6 +16,9 @@ from stabbench.report.table import Column, Table
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+Array = np.ndarray[Any, np.dtype[Any]]
+BINS = 80
+
 
 def lines(found: Survey, name: str) -> list[str]:
     """What a survey found, a line for each fact.
@@ -26,12 +29,11 @@ def lines(found: Survey, name: str) -> list[str]:
     name : str
         Of the code, with its n, s and precision.
     """
+    worst, best = list(found.worst_stragglers), list(found.best_stragglers)
     text = [
         name,
-        f"worst kappa_2   {found.worst:.6g}  without workers {list(found.worst_stragglers)} "
-        f"({found.label})",
-        f"best kappa_2    {found.best:.6g}  without workers {list(found.best_stragglers)} "
-        f"(of {found.evaluated} evaluated)",
+        f"worst kappa_2   {found.worst:.6g}  without workers {worst} ({found.label})",
+        f"best kappa_2    {found.best:.6g}  without workers {best} (of {found.evaluated} evaluated)",
         f"mean kappa_2    {_interval(found.mean)}",
     ]
     text += [f"quantile {p:<6} {_interval(q)}" for p, q in found.quantiles.items()]
@@ -48,14 +50,8 @@ def lines(found: Survey, name: str) -> list[str]:
 
 def distribution(found: Survey, name: str) -> Plot:
     """The histogram of kappa_F over all patterns, with mean and worst kappa_2 marked."""
-    used = np.flatnonzero(found.kappa_F_counts)
-    part = slice(used[0], used[-1] + 1) if used.size else slice(0, 0)
-    rows = zip(
-        found.kappa_F_edges[:-1][part].tolist(),
-        found.kappa_F_edges[1:][part].tolist(),
-        found.kappa_F_counts[part].tolist(),
-        strict=True,
-    )
+    edges, counts = _coarse(found)
+    rows = zip(edges[:-1].tolist(), edges[1:].tolist(), counts.tolist(), strict=True)
     columns = (
         Column("low", "log10 kappa_F from", "number"),
         Column("high", "log10 kappa_F to", "number"),
@@ -97,7 +93,7 @@ def _picture(data: Table, title: str, found: Survey) -> "Figure":
         (found.kappa_F_mean.value, "mean κ_F", 1),
         (found.worst, "worst κ₂", 3),
     ):
-        if np.isfinite(value):
+        if np.isfinite(value) and value > 0:
             axes.axvline(np.log10(value), color=style.color(order), linestyle="--")
             axes.annotate(
                 f"{label} {value:.3g}",
@@ -115,6 +111,17 @@ def _picture(data: Table, title: str, found: Survey) -> "Figure":
     axes.set_ylabel("patterns")
     axes.set_title(title)
     return figure
+
+
+def _coarse(found: Survey) -> tuple[Array, Array]:
+    """The histogram in bins of equal width: those of the scan are finer and not equal."""
+    used = np.flatnonzero(found.kappa_F_counts)
+    if not used.size:
+        return np.zeros(1), np.zeros(0)
+    middle = (found.kappa_F_edges[:-1] + found.kappa_F_edges[1:])[used] / 2
+    low, high = found.kappa_F_edges[used[0]], found.kappa_F_edges[used[-1] + 1]
+    counts, edges = np.histogram(middle, BINS, (low, high), weights=found.kappa_F_counts[used])
+    return edges, counts
 
 
 def _interval(estimate: Estimate) -> str:
