@@ -33,7 +33,8 @@ def lines(found: Survey, name: str) -> list[str]:
     text = [
         name,
         f"worst kappa_2   {found.worst:.6g}  without workers {worst} ({found.label})",
-        f"best kappa_2    {found.best:.6g}  without workers {best} (of {found.evaluated} evaluated)",
+        f"best kappa_2    {found.best:.6g}  without workers {best} "
+        + f"(of {found.evaluated} evaluated)",
         f"mean kappa_2    {_interval(found.mean)}",
     ]
     text += [f"quantile {p:<6} {_interval(q)}" for p, q in found.quantiles.items()]
@@ -105,6 +106,7 @@ def _picture(data: Table, title: str, found: Survey) -> "Figure":
                 ha="right",
                 va="top",
                 color=style.color(order),
+                bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 1},
             )
     axes.set_yscale("log")
     axes.set_xlabel("log₁₀ κ_F")
