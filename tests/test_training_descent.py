@@ -1,0 +1,305 @@
+"""Coded gradient descent: both errors, the iteration, what is sent, the time of an iteration."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from stabbench.arithmetic.precision import precision
+from stabbench.codes.gradient.base import GradientCode
+from stabbench.codes.registry import code as build_code
+from stabbench.decoders.registry import decoder
+from stabbench.errors import InputError
+from stabbench.report import report
+from stabbench.sweeps.case import Record
+from stabbench.sweeps.store import Store
+from stabbench.training.descent.api import evaluate, plan, train_descent
+from stabbench.training.descent.cases import Request, Setup, chosen_decoder
+from stabbench.training.descent.descend import Descent, Method, Scheme, Sums, descend
+from stabbench.training.descent.softmax import Regression
+from stabbench.training.descent.times import Shifted, times
+from stabbench.training.layers.arrivals import arrivals
+from stabbench.training.layers.ledger import Ledger
+from stabbench.training.layers.network import examples
+
+Array = np.ndarray[Any, np.dtype[Any]]
+EXACT = (
+    ("fractional-repetition", 9, 2),
+    ("cyclic-repetition", 10, 2),
+    ("cyclic-mds", 10, 2),
+    ("reed-solomon", 10, 2),
+    ("ye-abbe[d=5,m=3]", 10, 2),
+    ("ye-abbe[variant=gaussian,d=5,m=3]", 10, 2),
+    ("kadhe[generator=chebyshev,d=5,m=3]", 10, 2),
+    ("kadhe[d=5,m=3]", 10, 2),
+    ("heterogeneous", 10, 2),
+    ("clustered", 10, 1),
+    ("nested", 10, 2),
+    ("block-coordinate", 10, 2),
+)
+APPROXIMATE = (
+    ("bibd", 7, 2, "lstsq"),
+    ("bibd", 7, 2, "closed-form"),
+    ("expander", 10, 2, "lstsq"),
+    ("expander", 10, 2, "closed-form"),
+    ("bernoulli", 10, 2, "lstsq"),
+    ("bernoulli", 10, 2, "closed-form"),
+    ("stochastic", 10, 2, "closed-form"),
+)
+
+
+def gradient_code(name: str, n: int, s: int) -> GradientCode:
+    code = build_code(name, n, s)
+    assert isinstance(code, GradientCode)
+    return code
+
+
+def run(
+    name: str, n: int, s: int, form: str = "float64", how: str = "auto", **method: Any
+) -> Descent:
+    code = gradient_code(name, n, s)
+    scheme = Scheme(code, chosen_decoder(code, how), precision(form))
+    chosen = Method(**{"iterations": 15, **method})
+    patterns = arrivals("random").patterns(n, s, chosen.iterations, 0)
+    return descend(scheme, chosen, examples("digits", 0), code.partitions, patterns)
+
+
+def plain(n: int, form: str = "float64", **method: Any) -> Descent:
+    chosen = Method(**{"iterations": 15, **method})
+    everybody = np.ones((chosen.iterations, n), dtype=np.int8)
+    return descend(Scheme(None, None, precision(form)), chosen, examples("digits", 0), n, everybody)
+
+
+# the two errors
+
+
+@pytest.mark.parametrize(("name", "n", "s"), EXACT)
+def test_exact_codes_descend_as_uncoded(name: str, n: int, s: int) -> None:
+    coded, reference = run(name, n, s), plain(n)
+    assert coded.errors["decoding_error"] == [0.0] * 15
+    assert coded.errors["arithmetic_error"] == coded.errors["gradient_error"]
+    assert 0 < max(coded.errors["gradient_error"]) < 1e-8
+    assert np.allclose(coded.weights, reference.weights, rtol=1e-7, atol=1e-9)
+    assert coded.losses == pytest.approx(reference.losses, rel=1e-8)
+
+
+@pytest.mark.parametrize(("name", "n", "s", "how"), APPROXIMATE)
+def test_decoding_error_is_apart_from_arithmetic_error(name: str, n: int, s: int, how: str) -> None:
+    found = run(name, n, s, "float32", how).errors
+    decoding, arithmetic, total = (
+        np.array(found[key]) for key in ("decoding_error", "arithmetic_error", "gradient_error")
+    )
+    assert decoding.max() > 1e-3
+    assert 0 < arithmetic.max() < 1e-5
+    assert np.all(np.abs(total - decoding) <= arithmetic * (1 + 1e-9))
+    narrow = np.array(run(name, n, s, "bfloat16", how).errors["arithmetic_error"])
+    assert narrow.max() > 100 * arithmetic.max()
+
+
+@pytest.mark.parametrize(("name", "n", "s", "how"), APPROXIMATE)
+def test_decoding_error_is_that_of_the_weights(name: str, n: int, s: int, how: str) -> None:
+    code, form = gradient_code(name, n, s), precision("float64")
+    gradients = np.random.default_rng(2).standard_normal((code.partitions, 24))
+    pattern = arrivals("random").patterns(n, s, 1, 3)[0]
+    sums = Sums(Scheme(code, decoder(how), form), Ledger(form))
+    ideal = sums.without_rounding(gradients, pattern)
+    assert ideal is not None
+    A = code.encoding.rounded("float64")[pattern > 0]
+    if how == "lstsq":
+        weights = np.linalg.lstsq(A.T, np.ones(code.partitions), rcond=None)[0]
+    else:
+        weights = code.closed_form(pattern[None] > 0, np.dtype(np.float64))[0, 0][pattern > 0]
+    assert np.allclose(ideal[0][0], weights @ A @ gradients, rtol=1e-10, atol=1e-10)
+    assert np.allclose(sums.of(gradients, pattern), ideal[0][0], rtol=1e-10, atol=1e-10)
+
+
+def test_ye_abbe_is_useless_in_float32_at_twenty_workers() -> None:
+    record = evaluate("ye-abbe[d=5,m=3]", n=20, stragglers=2, iterations=40, trials=2)
+    sound = evaluate(
+        "kadhe[generator=chebyshev,d=5,m=3]", n=20, stragglers=2, iterations=40, trials=2
+    )
+    assert record.gradient_error["median"] > 1
+    assert record.accuracy_difference["mean"] < -0.3
+    assert sound.gradient_error["worst"] < 1e-5
+    assert abs(sound.accuracy_difference["mean"]) < 2 / 359
+
+
+def test_precision_decides_the_arithmetic_error() -> None:
+    worst = {
+        form: max(run("cyclic-mds", 10, 2, form).errors["gradient_error"])
+        for form in ("float64", "float32", "bfloat16")
+    }
+    assert worst["float64"] < 1e-13
+    assert 1e-8 < worst["float32"] < 1e-5
+    assert worst["bfloat16"] > 1e-3
+
+
+def test_a_divergence_is_recorded_with_its_iteration() -> None:
+    record = evaluate("ye-abbe[d=5,m=3]", n=30, stragglers=2, iterations=60, rate=1e30, trials=1)
+    assert record.status == "overflow"
+    (iteration,) = record.diverged
+    assert record.reason.endswith(f"not finite at iteration {iteration}")
+    assert len(record.losses[0]) == iteration <= 60
+    assert np.isfinite(record.losses[0][: iteration - 1]).all()
+
+
+# the iteration
+
+
+@pytest.mark.parametrize("name", ["plain", "nesterov"])
+def test_uncoded_descent_is_the_textbooks(name: str) -> None:
+    found = plain(7, name=name, rate=0.2, momentum=0.8, iterations=6)
+    data = examples("digits", 0)
+    X = np.vstack([data.train, np.ones(data.train.shape[1])])
+    Y = np.eye(10)[data.train_classes].T
+    w = before = np.zeros((65, 10))
+    for _ in range(6):
+        v = w + 0.8 * (w - before) if name == "nesterov" else w
+        odds = np.exp(v.T @ X)
+        gradient = X @ (odds / odds.sum(axis=0) - Y).T / X.shape[1]
+        w, before = v - 0.2 * gradient, w
+    assert np.allclose(found.weights, w, rtol=1e-10, atol=1e-13)
+
+
+def test_nesterov_is_faster() -> None:
+    slow, fast = (plain(5, name=name, rate=0.1, iterations=60) for name in ("plain", "nesterov"))
+    assert fast.losses[-1] < 0.7 * slow.losses[-1]
+
+
+def test_partial_gradients_add_up_and_parts_hold_every_sample_once() -> None:
+    data, form = examples("digits", 0), precision("float64")
+    weights = np.random.default_rng(0).standard_normal((65, 10)) * 0.1
+    whole, loss = Regression.of(data, 1, form).gradients(weights)
+    for parts in (3, 10, 37):
+        split, same = Regression.of(data, parts, form).gradients(weights)
+        assert split.shape == (parts, 650)
+        assert np.allclose(split.sum(axis=0), whole[0], rtol=1e-10, atol=1e-13)
+        assert same == pytest.approx(loss)
+    with pytest.raises(InputError, match="1438 training samples for 1439 partitions"):
+        Regression.of(data, 1439, form)
+
+
+def test_replies_are_shorter_by_the_reduction() -> None:
+    code, form = gradient_code("kadhe[generator=chebyshev,d=5,m=3]", 10, 2), precision("float32")
+    ledger = Ledger(form)
+    sums = Sums(Scheme(code, decoder("weights"), form), ledger)
+    pattern = arrivals("random").patterns(10, 2, 1, 0)[0]
+    sums.of(np.ones((10, 650), np.float32), pattern)
+    assert ledger.up == 8 * 217 * 4
+    totals = run("kadhe[generator=chebyshev,d=5,m=3]", 10, 2, "float32").ledger
+    assert totals["bytes_down"] == 15 * 10 * 650 * 4
+    assert totals["bytes_up"] == 15 * 8 * 217 * 4
+
+
+# times
+
+
+def test_expected_times_are_the_published_ones() -> None:
+    model = Shifted(x_shift=1.6, x_rate=0.8, y_shift=6, y_rate=0.1)
+    d, m, best = model.best(8)
+    assert (d, m) == (4, 3)
+    assert best == pytest.approx(21.370, abs=5e-4)
+    assert model.expected(8, 8, 1, 1) == pytest.approx(36.114, abs=5e-4)
+    d, m, without_reduction = model.best(8, reduction=1)
+    assert (d, m) == (8, 1)
+    assert without_reduction == pytest.approx(24.106, abs=5e-4)
+
+
+@pytest.mark.parametrize(
+    ("wait", "load", "reduction"), [(8, 1, 1), (7, 4, 3), (5, 4, 1), (1, 8, 8)]
+)
+def test_expected_times_are_the_means_of_draws(wait: int, load: int, reduction: int) -> None:
+    model = Shifted(x_rate=0.4, y_rate=0.1)  # at load 4, reduction 1 both rates are equal
+    drawn = np.sort(model.draw(8, load, reduction, 60_000, seed=1), axis=1)[:, wait - 1]
+    spread = drawn.std() / len(drawn) ** 0.5
+    assert abs(drawn.mean() - model.expected(8, wait, load, reduction)) < 4 * spread
+
+
+def test_survivors_of_the_time_model_are_the_fastest() -> None:
+    request = Request(
+        "kadhe[generator=chebyshev,d=4,m=3]", n=8, stragglers=1, arrivals="times", iterations=30
+    )
+    setup = Setup.of(dict(request.case().parameters))
+    drawn = times("shifted").draw(8, 4, 3, 30, seed=5)
+    patterns = setup.patterns(5)
+    assert (patterns.sum(axis=1) == 7).all()
+    assert (patterns.argmin(axis=1) == drawn.argmax(axis=1)).all()
+    assert np.array_equal(setup.iteration_times(5), np.sort(drawn, axis=1)[:, 6])
+
+
+# cases, store, report
+
+
+@pytest.fixture(scope="module")
+def stored(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    directory = tmp_path_factory.mktemp("descent")
+    train_descent(None, directory, **GRID)
+    return directory
+
+
+GRID: dict[str, Any] = {
+    "codes": ["uncoded", "kadhe[generator=chebyshev,d=5,m=3]", "bernoulli"],
+    "method": ["plain", "nesterov"],
+    "iterations": 12,
+    "rate": 0.1,
+    "trials": 2,
+}
+
+
+def test_records_survive_json_and_are_not_computed_again(stored: Path) -> None:
+    records = Store(stored).records
+    assert len(records) == 6
+    for record in records.values():
+        again = Record.from_json(json.loads(json.dumps(record.to_json(), allow_nan=False)))
+        assert again.measures == record.measures
+    seen: list[Record] = []
+    train_descent(None, stored, progress=seen.append, **GRID)
+    assert seen == []
+
+
+def test_report_shows_both_errors(stored: Path, tmp_path: Path) -> None:
+    (section,) = report(stored, tmp_path, formats=["svg"]).sections
+    (table,) = section.tables
+    rows = {(row["scheme"], row["setting"].partition(",")[0]): row for row in table.records()}
+    approximate = rows["bernoulli", "method=plain"]
+    assert approximate["decoding_error"] > 1e3 * approximate["arithmetic_error"] > 0
+    assert all(row["decoding_error"] == 0 for key, row in rows.items() if key[0] != "bernoulli")
+    plots = {plot.name: plot.data for plot in section.plots}
+    assert set(plots) == {"descent-loss", "descent-decoding-error", "descent-arithmetic-error"}
+    assert set(plots["descent-decoding-error"].values("scheme")) == {"bernoulli"}
+    assert max(plots["descent-loss"].values("step")) == 12
+
+
+def test_presets_expand() -> None:
+    assert len(plan("standard", {}).cases) > 40
+    assert plan("smoke", {}).skipped == {}
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"code": "gaussian"}, "gaussian: no gradient code"),
+        ({"method": "newton"}, "method='newton'"),
+        ({"momentum": 1.0}, "momentum=1.0"),
+        ({"iterations": 0}, "iterations=0"),
+        ({"spare": "keep"}, "spare='keep'"),
+        ({"times": "normal"}, "unknown times 'normal'"),
+        ({"times": "shifted[x_rate=0]"}, "shifts >= 0 and rates > 0"),
+        ({"arrivals": "late"}, "unknown arrivals 'late'"),
+        ({"data": "graded"}, "labels"),
+    ],
+)
+def test_wrong_input_is_told_in_one_line(change: dict[str, Any], words: str) -> None:
+    request: dict[str, Any] = {"code": "cyclic-mds", "iterations": 1, "trials": 1}
+    with pytest.raises(InputError, match=re.escape(words)) as caught:
+        evaluate(**request | change)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_decoder_that_does_not_apply_is_a_skipped_record() -> None:
+    record = evaluate("bernoulli", decoder="weights", iterations=1, trials=1)
+    assert record.status == "skipped"
+    assert "approximate" in record.reason
