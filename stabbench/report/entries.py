@@ -14,7 +14,17 @@ from stabbench.grammar import parse
 from stabbench.sweeps.case import Record
 
 AXES = ("code", "n", "stragglers", "precision", "decoder")
-SETTINGS = ("problem", "data", "vectors", "patterns", "spare", "trials", "seed", "reference")
+SETTINGS = (
+    "problem",
+    "data",
+    "vectors",
+    "patterns",
+    "spare",
+    "trials",
+    "seed",
+    "reference",
+    "noise",
+)
 
 
 @dataclasses.dataclass(frozen=True)

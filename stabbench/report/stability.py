@@ -9,6 +9,7 @@ from stabbench.report.plots.cost import cost
 from stabbench.report.plots.distribution import distribution
 from stabbench.report.plots.errors import error_against_n
 from stabbench.report.plots.heatmap import heatmap
+from stabbench.report.plots.noise import noise
 from stabbench.report.plots.prediction import prediction
 from stabbench.report.registry import Fact, register
 from stabbench.report.render import shown
@@ -75,7 +76,7 @@ register(
     "stability",
     title="Stability of decoding",
     tables=(tables.main, tables.advice, tables.why, tables.cost),
-    plots=(heatmap, error_against_n, distribution, prediction, cost),
+    plots=(heatmap, error_against_n, distribution, prediction, cost, noise),
     facts=facts,
     terms=TERMS.items(),
 )

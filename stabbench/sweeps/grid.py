@@ -14,7 +14,7 @@ from stabbench.sweeps.case import Case, Record
 from stabbench.sweeps.stability import Request
 
 AXES = ("codes", "n", "stragglers", "precision", "decoder", "data", "patterns")
-SINGLE = ("problem", "vectors", "spare", "trials", "seed", "reference")
+SINGLE = ("problem", "vectors", "spare", "trials", "seed", "reference", "noise")
 DEFAULTS: dict[str, Any] = {
     field.name: field.default
     for field in dataclasses.fields(Request)
@@ -33,7 +33,7 @@ class Grid:
     n, stragglers : tuple of int
     precision, decoder, data, patterns : tuple of str
     fixed : mapping
-        ``problem``, ``vectors``, ``spare``, ``trials``, ``seed``, ``reference``.
+        ``problem``, ``vectors``, ``spare``, ``trials``, ``seed``, ``reference``, ``noise``.
     """
 
     codes: tuple[str, ...]
@@ -92,9 +92,8 @@ class Grid:
     def to_json(self) -> dict[str, Any]:
         """The grid as it is stored in the header of a records file."""
         table = dataclasses.asdict(self)
-        return {key: list(value) for key, value in table.items() if key != "fixed"} | dict(
-            self.fixed
-        )
+        fixed = {key: value for key, value in self.fixed.items() if value != ""}
+        return {key: list(value) for key, value in table.items() if key != "fixed"} | fixed
 
 
 @dataclasses.dataclass(frozen=True)
@@ -149,7 +148,7 @@ def plan(grids: Iterable[Grid]) -> Plan:
             if code not in accepted:
                 raise failures[0][1]
             for request, error in failures:
-                case = Case("stability", dataclasses.asdict(request))
+                case = Case("stability", request.written())
                 cases[case.id] = case
                 skipped[case.id] = Record(case, "skipped", str(error))
     return Plan({"grids": tables}, list(cases.values()), skipped)

@@ -12,6 +12,7 @@ import numpy as np
 from stabbench.analysis import metrics
 from stabbench.analysis.conditions import Conditions
 from stabbench.analysis.metrics import Statistic
+from stabbench.analysis.noise import Noise, formula, noise
 from stabbench.analysis.patterns import patterns_of
 from stabbench.analysis.structure import Choice, Trial
 from stabbench.analysis.structures import structure_of
@@ -54,6 +55,9 @@ class Request:
         Trial t uses the data of seed + t.
     reference : str
         ``flint`` or ``mpmath``.
+    noise : str
+        ``MODEL:SNR``, noise that is added to shares or replies, see `stabbench.analysis.noise`;
+        none unless given.
     """
 
     code: str
@@ -69,6 +73,14 @@ class Request:
     trials: int = 1
     seed: int = 0
     reference: str = "flint"
+    noise: str = ""
+
+    def written(self) -> dict[str, Any]:
+        """The parameters as they are stored; noise only where there is any."""
+        parameters = dataclasses.asdict(self)
+        if not self.noise:
+            del parameters["noise"]
+        return parameters
 
     def case(self) -> Case:
         """The case, with every name written in full.
@@ -78,10 +90,10 @@ class Request:
         InputError
             Any parameter that is not allowed.
         """
-        setup = Setup.of(dataclasses.asdict(self))
+        setup = Setup.of(self.written())
         if isinstance(setup.source, File):
             setup.source.matrix(0)  # a fault of the file must come before any result is written
-        parameters = dataclasses.asdict(self) | {
+        parameters = self.written() | {
             "code": setup.code.full_spec,
             "decoder": setup.decoder.full_spec,
             "precision": setup.precision.name,
@@ -89,6 +101,8 @@ class Request:
             "patterns": str(setup.policy),
             "problem": setup.problem.spec,
         }
+        if setup.noise:
+            parameters["noise"] = str(setup.noise)
         digests = file_digests(parameters)
         return Case(KIND, parameters | ({"files": digests} if digests else {}))
 
@@ -107,6 +121,7 @@ class Setup:
     trials: int
     seed: int
     reference: str
+    noise: Noise | None = None
 
     @classmethod
     def of(cls, parameters: Any) -> "Setup":
@@ -131,6 +146,7 @@ class Setup:
             trials=parameters["trials"],
             seed=parameters["seed"],
             reference=parameters["reference"],
+            noise=noise(parameters["noise"]) if parameters.get("noise") else None,
         )
 
     def skip_reason(self) -> str:
@@ -170,6 +186,7 @@ def run(case: Case) -> Record:
     decodable = patterns[found.decodable]
     measures |= error_statistics(setup, found, decodable, relative, componentwise)
     measures |= structure.measures(choice, decodable, trials)
+    measures |= noise_statistics(setup, choice, decodable, relative, trials)
     measures["seconds"] = {
         "encode": sum(t.seconds["encode"] for t in trials) / len(trials),
         "compute": sum(t.seconds["compute"] for t in trials) / len(trials),
@@ -201,9 +218,14 @@ def prepare(setup: Setup, system: System, trial: int) -> Trial:
     blocks = setup.problem.blocks(system, operands)
     start = time.perf_counter()
     shares = setup.problem.encode(system, blocks, setup.precision)
-    middle = time.perf_counter()
+    seconds = {"encode": time.perf_counter() - start}
+    if setup.noise:
+        shares = setup.noise.on_shares(shares, seed, setup.precision)
+    start = time.perf_counter()
     replies = setup.problem.work(system, shares, setup.precision)
-    seconds = {"encode": middle - start, "compute": time.perf_counter() - middle}
+    seconds["compute"] = time.perf_counter() - start
+    if setup.noise:
+        replies = setup.noise.on_replies(replies, seed, setup.precision)
     return Trial(blocks, shares, replies, setup.problem.wanted(system, exact), seconds)
 
 
@@ -257,8 +279,8 @@ def error_statistics(
     growth = getattr(found, setup.decoder.growth)[found.decodable]
     predicted = setup.precision.unit * growth
     trusted = setup.precision.decoding.unit * growth < TRUSTED
-    if "approximate" in setup.code.groups:
-        trusted = np.zeros_like(trusted)  # rounding does not explain their error
+    if "approximate" in setup.code.groups or setup.noise:
+        trusted = np.zeros_like(trusted)  # rounding does not explain the error
     measures = {
         "relative_error": Statistic.of(relative, patterns),
         "componentwise_error": Statistic.of(componentwise, patterns),
@@ -279,6 +301,19 @@ def error_statistics(
             "measured": float(metrics.digits(relative[worst.worst_trial, at])),
             "predicted": float(metrics.digits(predicted[at])),
         }
+    return measures
+
+
+def noise_statistics(
+    setup: Setup, choice: Choice, patterns: Array, relative: Array, trials: list[Trial]
+) -> dict[str, Any]:
+    """The normalised squared error of a noise study over the trials, and what is expected."""
+    if not setup.noise:
+        return {}
+    measures = {"noise_nmse": Statistic.of(np.square(relative).mean(axis=0), patterns)}
+    expected = [formula(setup.noise, choice, patterns, trial) for trial in trials]
+    if expected[0] is not None:
+        measures["expected_nmse"] = Statistic.of(np.mean(expected, axis=0), patterns)  # type: ignore[arg-type]
     return measures
 
 
