@@ -84,7 +84,7 @@ class All(Policy):
         if total > self.LIMIT:
             raise InputError(
                 f"patterns all: {total} survivor sets of n={n}; allowed are {self.LIMIT}; "
-                "use random[count=N] or auto"
+                "use random[number=N] or auto"
             )
         flat = itertools.chain.from_iterable(itertools.combinations(range(n), count))
         return np.fromiter(flat, dtype=np.int64, count=total * count).reshape(total, count)
@@ -174,7 +174,7 @@ class Strided(Policy):
         s = n - count
         missing = (
             (start + stride * np.arange(s)) % n
-            for stride in range(1, n // 2 + 1)
+            for stride in range(1, max(n // 2, 1) + 1)
             for start in range(n)
         )
         return _distinct(
