@@ -7,9 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from stabbench.analysis.conditions import stored_generator
+from stabbench.analysis.conditions import (
+    MOST_UNKNOWNS,
+    operators_of,
+    stored_generator,
+    stored_reply,
+)
 from stabbench.analysis.metrics import errors
-from stabbench.analysis.operators import decoding_operators
 from stabbench.analysis.survivors import Auto
 from stabbench.arithmetic.exact import rank
 from stabbench.arithmetic.precision import Precision, precision
@@ -21,7 +25,7 @@ from stabbench.problems.base import Exact
 Array = np.ndarray[Any, np.dtype[Any]]
 PRECISIONS = ("float64", "float32", "bfloat16", "float16")
 LENGTH = 5
-SHOWN = 5
+SHOWN = 20
 
 
 @dataclasses.dataclass(frozen=True)
@@ -81,7 +85,13 @@ def _checks(code: Code, limit: int) -> Iterator[tuple[str, Callable[[], tuple[bo
     if isinstance(code, LinearCode):
         yield "exact coefficients", lambda: _coefficients(code)
         yield "encoder and replies agree", lambda: _agree(code)
-        yield "every threshold decodes (MDS)", lambda: _decodable(code, limit)
+    for problem in code.problems if code.dense else ():
+        words = "" if len(code.problems) == 1 else f", {problem}"
+        yield (
+            f"every threshold decodes (MDS{words})",
+            lambda problem=problem: _decodable(code, limit, problem),  # type: ignore[misc]
+        )
+    if isinstance(code, LinearCode):
         yield "decodes what it encodes", lambda: _round_trip(code)
 
 
@@ -126,8 +136,8 @@ def _dtype(code: Code, chosen: Precision) -> tuple[bool, str]:
 
 def _linear(system: System) -> tuple[bool, str]:
     exact = precision("float64")
-    one, two = (_integers(system, np.float64, seed) for seed in (3, 4))
-    for encoder in system.encoders:
+    for operand, encoder in enumerate(system.encoders):
+        one, two = (_integers(system, np.float64, seed, operand) for seed in (3, 4))
         with np.errstate(all="ignore"):
             separate = encoder.apply(one, exact) + 2 * encoder.apply(two, exact)
             together = encoder.apply(one + 2 * two, exact)
@@ -157,8 +167,11 @@ def _agree(code: LinearCode) -> tuple[bool, str]:
     return agrees, f"shares differ from generator times blocks by {gap:.1e} of their size"
 
 
-def _decodable(code: LinearCode, limit: int) -> tuple[bool, str]:
-    failing, patterns = undecodable_sets(code, limit)
+def _decodable(code: Code, limit: int, problem: str) -> tuple[bool, str]:
+    failing, patterns = undecodable_sets(code, limit, problem)
+    if code.threshold is None:
+        fine = len(patterns) - len(failing)
+        return fine > 0, f"{fine} of {len(patterns)} survivor sets decode; no threshold is promised"
     total = math.comb(code.n, code.n - code.stragglers)
     scope = "all" if len(patterns) == total else "sampled"
     if not len(failing):
@@ -168,40 +181,60 @@ def _decodable(code: LinearCode, limit: int) -> tuple[bool, str]:
     return False, f"{len(failing)} of {len(patterns)} survivor sets ({scope}) fail: {sets}{more}"
 
 
-def undecodable_sets(code: LinearCode, limit: int = 2000) -> tuple[Array, Array]:
+def undecodable_sets(
+    code: Code, limit: int = 2000, problem: str | None = None
+) -> tuple[Array, Array]:
     """Survivor sets of n - s workers that do not determine the unknowns, by exact rank.
 
     Parameters
     ----------
-    code : LinearCode
+    code : Code
+        With a dense reply map.
     limit : int
         All sets are tried up to this number; beyond it, a sample with the bad families.
+    problem : str, optional
+        The first that the code serves unless given.
 
     Returns
     -------
     failing, patterns : int arrays, shapes (F, n) and (P, n)
         0/1 rows: those that fail, and all that were tried.
+
+    Examples
+    --------
+    >>> from stabbench.codes.registry import code
+    >>> failing, patterns = undecodable_sets(code("orthopoly-shifted[kA=2,kB=2]", 6, 2))
+    >>> len(failing), len(patterns)
+    (6, 15)
     """
     patterns = Auto(limit=limit).patterns(code.n, code.stragglers)
-    if rank(code.generator) < code.shape[1]:
+    system = code.system(problem or code.problems[0])
+    reply = stored_reply(system.reply, "exact")
+    if reply.shape[1] <= MOST_UNKNOWNS and rank(reply) < reply.shape[1]:
         return patterns, patterns
-    rows = code.system().rows(patterns)
-    return patterns[~decoding_operators(code.generator, rows).status], patterns
+    decodes = np.zeros(len(patterns), dtype=bool)
+    for group, rows in system.batches(patterns):
+        decodes[group] = operators_of(reply, rows).status
+    return patterns[~decodes], patterns
 
 
 def _round_trip(code: LinearCode) -> tuple[bool, str]:
     system, exact = code.system(), precision("float64")
     patterns = Auto(limit=50).patterns(code.n, code.stragglers)
-    found = decoding_operators(stored_generator(code, "float64"), system.rows(patterns))
-    if not found.status.any():
+    generator = stored_generator(code, "float64")
+    sizes, decodes = np.full(len(patterns), np.nan), np.zeros(len(patterns), dtype=bool)
+    for group, rows in system.batches(patterns):
+        found = operators_of(generator, rows)
+        sizes[group], decodes[group] = np.abs(found.D).sum(axis=(1, 2)), found.status
+    if not decodes.any():
         return False, "no survivor set decodes"
-    chosen = patterns[found.status]
+    chosen = patterns[decodes]
     blocks = exact.store(_integers(system, np.float64, seed=6) / 7)
     shares = system.encoders[0].apply(blocks, exact)
     plan = Solve().plan(code, system, chosen, exact, "use")
     wanted = Exact(blocks, np.zeros_like(blocks))
     worst = errors(plan.decode(shares), wanted).relative
-    growth = np.abs(found.D[found.status]).sum(axis=(1, 2)) * np.abs(shares).max()
+    growth = sizes[decodes] * np.abs(shares).max()
     allowed = np.minimum(1e3 * exact.unit * growth, 1.0)
     bad = np.flatnonzero(~(worst <= allowed))
     if bad.size:
@@ -210,7 +243,7 @@ def _round_trip(code: LinearCode) -> tuple[bool, str]:
     return True, f"worst relative error {worst.max():.1e} over {len(chosen)} survivor sets"
 
 
-def _integers(system: System, dtype: Any, seed: int) -> Array:
+def _integers(system: System, dtype: Any, seed: int, operand: int = 0) -> Array:
     random = np.random.default_rng(seed)
-    shape = (system.encoders[0].unknowns, LENGTH, 1)
+    shape = (system.encoders[operand].unknowns, LENGTH, 1)
     return random.integers(-8, 9, shape).astype(dtype)
