@@ -347,9 +347,10 @@ def _row_basis(generator: Coefficients) -> Array:
         raise InputError(f"generator {n} x {k}: entries overflow; allowed are float64 numbers")
     _, exponent = np.frexp(np.abs(G).max(axis=0, initial=0))
     pivots = scipy.linalg.qr((G * np.ldexp(1.0, -exponent)).conj().T, mode="r", pivoting=True)[1]
-    for rows in (np.sort(pivots[:k]), independent_rows(G)):
+    for choose in (lambda: np.sort(pivots[:k]), lambda: independent_rows(G)):
+        rows = np.asarray(choose())
         if len(rows) == k and _invertible(generator.rows(rows)):
-            return np.asarray(rows)
+            return rows
     raise InputError(f"generator {n} x {k}: rank below {k}; allowed are independent columns")
 
 
