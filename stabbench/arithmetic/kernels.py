@@ -32,6 +32,22 @@ def checked(array: Array, dtype: np.dtype[Any]) -> Array:
     return array
 
 
+def rounded(result: Array, precision: Precision) -> Array:
+    """A result in work arithmetic rounded to storage; itself where the two are one format.
+
+    Examples
+    --------
+    >>> from stabbench.arithmetic.precision import precision
+    >>> x = np.ones(2, np.float32)
+    >>> rounded(x, precision("float32")) is x
+    True
+    """
+    dtype = precision.storage_dtype(np.iscomplexobj(result))
+    if precision.storage.holds(precision.work):
+        return checked(result, dtype)
+    return checked(precision.store(result), dtype)
+
+
 def combine(generator: Array, blocks: Array, precision: Precision) -> Array:
     """Linear combinations of blocks: row i is the sum over j of ``generator[i, j] * blocks[j]``.
 
@@ -51,8 +67,7 @@ def combine(generator: Array, blocks: Array, precision: Precision) -> Array:
     with np.errstate(over="ignore", invalid="ignore"):
         flat = blocks.reshape(blocks.shape[0], -1).astype(dtype, copy=False)
         result = checked(generator.astype(dtype, copy=False) @ flat, dtype)
-    stored = precision.store(result.reshape((generator.shape[0], *blocks.shape[1:])))
-    return checked(stored, precision.storage_dtype(is_complex))
+    return rounded(result.reshape((generator.shape[0], *blocks.shape[1:])), precision)
 
 
 def multiply(shares: Array, operand: Array, precision: Precision) -> Array:
@@ -72,5 +87,4 @@ def multiply(shares: Array, operand: Array, precision: Precision) -> Array:
     with np.errstate(over="ignore", invalid="ignore"):
         flat = shares.reshape(-1, shares.shape[-1]).astype(dtype, copy=False)
         result = checked(flat @ operand.astype(dtype, copy=False), dtype)
-    stored = precision.store(result.reshape((*shares.shape[:-1], operand.shape[1])))
-    return checked(stored, precision.storage_dtype(is_complex))
+    return rounded(result.reshape((*shares.shape[:-1], operand.shape[1])), precision)

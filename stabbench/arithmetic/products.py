@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from stabbench.arithmetic.kernels import checked
+from stabbench.arithmetic.kernels import rounded
 from stabbench.arithmetic.precision import Precision
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -39,6 +39,4 @@ def multiply_pairs(left: Array, right: Array, pairs: Array, precision: Precision
     with np.errstate(over="ignore", invalid="ignore"):
         for row, (a, b) in enumerate(pairs):
             np.matmul(left[a], right[b].T, out=result[row])
-    if precision.storage.holds(precision.work):
-        return checked(result, precision.storage_dtype(is_complex))
-    return checked(precision.store(result), precision.storage_dtype(is_complex))
+    return rounded(result, precision)
