@@ -291,13 +291,20 @@ def _format(value: Value) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str):
-        if _NEEDS_QUOTES.search(value) or not isinstance(_scalar(value), str):
+        if _NEEDS_QUOTES.search(value) or not isinstance(parse_scalar(value), str):
             return "'" + value + "'" if "'" not in value else '"' + value + '"'
         return value
     return repr(value)
 
 
-def _scalar(word: str) -> Scalar:
+def parse_scalar(word: str) -> Scalar:
+    """Read a value: an integer, a number, ``true`` or ``false``, else the word itself.
+
+    Examples
+    --------
+    >>> parse_scalar("12"), parse_scalar("1e-3"), parse_scalar("true"), parse_scalar("leja")
+    (12, 0.001, True, 'leja')
+    """
     if word in ("true", "false"):
         return word == "true"
     for kind in (int, float):
@@ -379,4 +386,4 @@ class _Reader:
             word = self.text[self.position + 1 : close]
             self.position = close + 1
             return word
-        return _scalar(self.word("a value"))
+        return parse_scalar(self.word("a value"))

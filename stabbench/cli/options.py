@@ -1,5 +1,6 @@
 """Options that several verbs share, and how lists of names and numbers are read."""
 
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -40,3 +41,26 @@ def workers(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 directory = click.argument("directory", type=click.Path(), metavar="DIR")
+
+
+def described(cls: type) -> dict[str, str]:
+    """What a class's docstring says of each parameter, on one line each.
+
+    Examples
+    --------
+    >>> from stabbench.grammar import Parameter
+    >>> described(Parameter)
+    {}
+    """
+    texts: dict[str, str] = {}
+    current: list[str] = []
+    section = (inspect.getdoc(cls) or "").partition("Parameters\n----------\n")[2]
+    for line in section.splitlines():
+        if line.startswith("    "):
+            for name in current:
+                texts[name] = f"{texts.get(name, '')} {line.strip()}".strip()
+        elif " : " in line:
+            current = line.partition(" : ")[0].split(", ")
+        elif line.strip():
+            break
+    return {name: text.replace("``", "").replace("`", "") for name, text in texts.items()}

@@ -33,8 +33,7 @@ def lines(found: Survey, name: str) -> list[str]:
     text = [
         name,
         f"worst kappa_2   {found.worst:.6g}  without workers {worst} ({found.label})",
-        f"best kappa_2    {found.best:.6g}  without workers {best} "
-        + f"(of {found.evaluated} evaluated)",
+        f"best kappa_2    {found.best:.6g}  without workers {best} ({found.evaluated} evaluated)",
         f"mean kappa_2    {_interval(found.mean)}",
     ]
     text += [f"quantile {p:<6} {_interval(q)}" for p, q in found.quantiles.items()]

@@ -1,0 +1,111 @@
+"""What all verbs share that run cases into a directory: options, progress, the closing lines."""
+
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import click
+
+from stabbench.errors import InputError
+
+NAMED = ("code", "method", "n", "stragglers", "precision", "decoder", "mode", "data", "patterns")
+OPTIONS = (
+    click.Option(["-o", "--output"], help="Directory of the records.  [default: results/SOURCE]"),
+    click.Option(["-j", "--jobs"], type=int, default=2, show_default=True, help="Processes."),
+    click.Option(["--timeout"], type=float, default=0.0, help="Seconds per case, 0 for no limit."),
+    click.Option(["--dry-run"], is_flag=True, help="List the cases and stop."),
+    click.Option(["--keep-going/--fail-fast"], default=True, help="What to do when a case fails."),
+)
+
+
+def run_options(command: click.Command) -> click.Command:
+    """Add the options of a run to a command."""
+    command.params.extend(OPTIONS)
+    return command
+
+
+def running(
+    planned: Any,
+    name: str,
+    *,
+    output: str | None,
+    jobs: int,
+    timeout: float,
+    dry_run: bool,
+    keep_going: bool,
+) -> int:
+    """Run a plan with progress, or list it; the exit status is 1 if a case failed.
+
+    Parameters
+    ----------
+    planned : stabbench.sweeps.grid.Plan
+    name : str
+        Preset or file, which names the default directory.
+    output, jobs, timeout, dry_run, keep_going
+        The options of `run_options`.
+    """
+    from stabbench.sweeps.api import run_plan
+    from stabbench.sweeps.runner import CaseError, Options
+
+    options = Options(jobs, not keep_going, timeout)
+    if dry_run:
+        for case in planned.cases:
+            click.echo(f"{case.id}  {words(case)}")
+        click.echo(f"{len(planned.cases)} cases")
+        return 0
+    directory = Path(output or Path("results") / Path(name).stem)
+    start = time.monotonic()
+    with progress(len(planned.cases), directory) as show:
+        try:
+            store = run_plan(planned, directory, options, show)
+        except CaseError as error:
+            raise InputError(f"{error}; stopped by --fail-fast") from None
+    statuses = [record.status for record in store.records.values()]
+    click.echo(f"{_counts(statuses)} in {directory} ({time.monotonic() - start:.1f} s)")
+    click.echo(f"tables and plots: stabbench report {directory}")
+    return 1 if {"failed", "timeout"} & set(statuses) else 0
+
+
+def words(case: Any) -> str:
+    """The parameters that tell cases apart, on one line."""
+    return " ".join(f"{key}={case[key]}" for key in NAMED if case.get(key) is not None)
+
+
+@contextmanager
+def progress(total: int, directory: Path) -> Iterator[Any]:
+    """A bar on a terminal, a line per case elsewhere; both on stderr."""
+    if not sys.stderr.isatty():
+        done = 0
+
+        def line(record: Any) -> None:
+            nonlocal done
+            done += 1
+            click.echo(f"[{done}] {_result(record)}", err=True)
+
+        yield line
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    from stabbench.sweeps.store import Store
+
+    now = TextColumn("{task.fields[at]}")
+    columns = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), now)
+    with Progress(*columns, console=Console(stderr=True), transient=False) as bar:
+        task = bar.add_task("", total=total, completed=len(Store(directory).records), at="")
+        yield lambda record: bar.update(task, advance=1, at=words(record.case)[:40])
+
+
+def _result(record: Any) -> str:
+    digits = record.measures.get("digits")
+    result = f"{digits['worst']:.1f} digits" if digits else record.status
+    reason = f" ({record.reason})" if record.reason else ""
+    return f"{words(record.case)}: {result}{reason}"
+
+
+def _counts(statuses: Sequence[str]) -> str:
+    kinds = sorted(set(statuses), key=lambda status: (status != "ok", status))
+    return f"{len(statuses)} cases: " + ", ".join(f"{statuses.count(k)} {k}" for k in kinds)

@@ -1,0 +1,94 @@
+"""The verb ``train``: coded layers, coded descent and compressed gossip."""
+
+import dataclasses
+import importlib
+from typing import Any
+
+import click
+
+from stabbench.cli.options import described, names
+from stabbench.cli.runs import run_options, running
+from stabbench.grammar import describe
+
+KINDS = {
+    "layers": ("stabbench.training.layers", "Networks whose layer products go through a code."),
+    "descent": ("stabbench.training.descent", "Gradient descent with coded gradients."),
+    "gossip": ("stabbench.training.gossip", "Decentralized training with compressed gossip."),
+}
+SHORT = {"code": "-s", "method": "-s", "n": "-n", "stragglers": "-S", "precision": "-p"}
+
+
+class Kinds(click.Group):
+    """A group whose commands take one option per parameter of a case."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """The kinds of training."""
+        return list(KINDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command of a kind, made from the fields of its cases."""
+        return _command(cmd_name) if cmd_name in KINDS else None
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the kinds without importing them."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, text) for name, (_, text) in KINDS.items()])
+
+
+@click.command("train", cls=Kinds)
+def train_command() -> None:
+    """Train models under coded computation or compressed gossip."""
+
+
+def _command(name: str) -> click.Command:
+    module = KINDS[name][0]
+    kind = _kind(name)
+    keys = kind.keys
+    parameters: list[click.Parameter] = [
+        click.Argument(["source"], required=False, metavar="[PRESET|FILE.toml]")
+    ]
+    texts = described(kind.request)
+    defaults = {f.name: f.default for f in dataclasses.fields(kind.request)}
+    for key, type_ in keys.items():
+        flags = [*([SHORT[key]] if key in SHORT else []), f"--{key.replace('_', '-')}", key]
+        default = defaults[key]
+        shown = "" if default in (None, dataclasses.MISSING) else f"  [default: {default}]"
+        text = f"{texts.get(key) or describe(type_)}{shown}"
+        parameters.append(click.Option(flags, multiple=True, help=text[0].upper() + text[1:]))
+
+    def callback(source: str | None, **options: Any) -> int:
+        run = {key: options.pop(key) for key in list(options) if key not in keys}
+        axes = {key: _values(keys[key], values) for key, values in options.items() if values}
+        planned = importlib.import_module(f"{module}.api").plan(source, axes)
+        return running(planned, source or name, **run)
+
+    known = ", ".join(_presets(kind))
+    command = click.Command(
+        name,
+        params=parameters,
+        callback=callback,
+        help=(
+            f"{KINDS[name][1]}\n\nThe grid is that of a preset ({known}) or a TOML file, with the "
+            "options in place of its values; every option takes a comma-separated list. Stop at "
+            "any moment: the same command goes on."
+        ),
+    )
+    return run_options(command)
+
+
+def _kind(name: str) -> Any:
+    module = importlib.import_module(f"{KINDS[name][0]}.cases")
+    return getattr(module, name.upper())
+
+
+def _presets(kind: Any) -> list[str]:
+    from stabbench.training import grids
+
+    return list(grids.presets(kind))
+
+
+def _values(type_: Any, values: tuple[str, ...]) -> list[Any]:
+    from stabbench.grammar import parse_scalar
+
+    found = names(values)
+    return found if type_ is str else [parse_scalar(text) for text in found]
