@@ -130,6 +130,10 @@ class Code(ABC):
     def validate(self) -> None:  # noqa: B027  (most families have nothing to add)
         """Raise InputError if the family's own parameters contradict each other."""
 
+    def refuses(self, problem: str) -> str:
+        """Why the code does not serve a problem, an empty string where it does."""
+        return "" if problem in self.problems else f"the code is not for problem {problem}"
+
     @property
     @abstractmethod
     def threshold(self) -> int | None:

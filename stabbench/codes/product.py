@@ -291,24 +291,7 @@ class GridProducts(Products):
         InputError
             If kA or kB is below 1 or one of them alone does not divide what is wanted.
         """
-        for key, value in (("kA", self.kA), ("kB", self.kB)):
-            if value is not None and value < 1:
-                raise InputError(f"{self.name}: {key}={value}; allowed is an integer >= 1")
-        if self.kA is not None and self.kB is not None:
-            return Layout(self.kA, self.inner, self.kB)
-        total = self.pieces_wanted
-        given = self.kA or self.kB
-        if given is None:
-            left = most_square(total)
-            return Layout(left, self.inner, total // left)
-        if total % given:
-            key, other = ("kA", "kB") if self.kB is None else ("kB", "kA")
-            raise InputError(
-                f"{self.name}: {key}={given} does not divide {total}; allowed are its divisors, "
-                f"or {other} given too"
-            )
-        pair = (given, total // given) if self.kB is None else (total // given, given)
-        return Layout(pair[0], self.inner, pair[1])
+        return grid_layout(self.name, (self.kA, self.kB), self.pieces_wanted, self.inner)
 
     def validate(self) -> None:
         """Raise InputError if kA and kB contradict each other or the number of replies."""
@@ -352,6 +335,48 @@ class GridCode(GridProducts, LinearCode):
     def system(self, problem: str = "matvec") -> System:
         """The generator for matrix-vector products, both generators for matrix products."""
         return self.product_system if problem == "matmul" else LinearCode.system(self)
+
+
+def grid_layout(
+    name: str, given: tuple[int | None, int | None], total: int, inner: int = 1
+) -> Layout:
+    """The pieces (kA, p, kB): those given, the rest from the most square factorisation of `total`.
+
+    Parameters
+    ----------
+    name : str
+        Of the code, for messages.
+    given : tuple of int or None
+        kA and kB.
+    total : int
+    inner : int
+
+    Raises
+    ------
+    InputError
+        If kA or kB is below 1 or one of them alone does not divide `total`.
+
+    Examples
+    --------
+    >>> grid_layout("code", (None, None), 12), grid_layout("code", (6, None), 12)
+    (Layout(left=3, inner=1, right=4), Layout(left=6, inner=1, right=2))
+    """
+    for key, value in zip(("kA", "kB"), given, strict=True):
+        if value is not None and value < 1:
+            raise InputError(f"{name}: {key}={value}; allowed is an integer >= 1")
+    left, right = given
+    if left is not None and right is not None:
+        return Layout(left, inner, right)
+    known = left or right
+    if known is None:
+        known = left = most_square(total)
+    if total % known:
+        key, other = ("kA", "kB") if right is None else ("kB", "kA")
+        raise InputError(
+            f"{name}: {key}={known} does not divide {total}; allowed are its divisors, "
+            f"or {other} given too"
+        )
+    return Layout(left or total // known, inner, right or total // known)
 
 
 def most_square(total: int) -> int:

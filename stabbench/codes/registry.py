@@ -22,6 +22,7 @@ CODES: Registry[Code] = Registry(
         "stabbench.codes.grid",
         "stabbench.codes.luby",
         "stabbench.codes.lagrange",
+        "stabbench.codes.shift_add",
         "stabbench.codes.gradient.kadhe",
         "stabbench.codes.gradient.ye_abbe",
         "stabbench.codes.gradient.cyclic_repetition",
@@ -42,6 +43,7 @@ CODES: Registry[Code] = Registry(
         "frc": "fractional-repetition",
         "crc": "cyclic-repetition",
         "rs": "reed-solomon",
+        "sa": "shift-add",
     },
 )
 

@@ -65,6 +65,18 @@ class Decoder(ABC):
             return f"{self.name} runs on LAPACK, which has no longdouble"
         return ""
 
+    def accepts_size(self, code: Code, system: System, lengths: tuple[int, ...]) -> str:
+        """Why blocks of these lengths are out of reach, an empty string where they are not.
+
+        Parameters
+        ----------
+        code : Code
+        system : System
+        lengths : tuple of int
+            Rows of a block of every coded operand.
+        """
+        return ""
+
     @abstractmethod
     def plan(
         self, code: Code, system: System, patterns: Array, precision: Precision, spare: Spare

@@ -11,10 +11,13 @@ from stabbench.arithmetic.kernels import checked
 from stabbench.arithmetic.precision import Precision
 from stabbench.arithmetic.rank import first_independent
 from stabbench.codes.base import Code, System
-from stabbench.codes.operators import Dense
 from stabbench.codes.gradient.base import GradientCode
+from stabbench.codes.operators import Dense
+from stabbench.codes.shift_add import ShiftAdd
+from stabbench.codes.toeplitz import ShiftMap
 from stabbench.decoders.base import Decoder, Plan, Spare, by_batches
 from stabbench.decoders.weights import exact_plan, least_squares_plan
+from stabbench.decoders.zigzag import samples_plan, samples_too_large
 from stabbench.errors import InputError
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -116,7 +119,9 @@ class Inverse(DenseDecoder):
     """Explicit inverse times replies, what most published code does (QR with spare replies)."""
 
     name: ClassVar[str] = "inverse"
-    source: ClassVar[str] = "LAPACK gesv with the identity, as numpy.linalg.inv; Higham, section 14.1"
+    source: ClassVar[str] = (
+        "gesv with the identity, as numpy.linalg.inv; Higham, section 14.1"
+    )
 
     def square(self, matrices: Array, right: Array) -> Array:
         """LAPACK gesv with the identity, then a product."""
@@ -127,15 +132,22 @@ class Inverse(DenseDecoder):
 class Lstsq(DenseDecoder):
     """Least squares by Householder QR, for square systems too.
 
-    Weights of gradient codes are those of least norm, by LAPACK gelsd.
+    Weights of gradient codes are those of least norm, by LAPACK gelsd. Of shift-and-add codes, all
+    samples of the replies that a zigzag would use enter.
     """
 
     name: ClassVar[str] = "lstsq"
     source: ClassVar[str] = "Golub, Van Loan, Matrix Computations, section 5.3"
 
     def accepts(self, code: Code) -> str:
-        """Dense codes and gradient codes."""
-        return "" if isinstance(code, GradientCode) else super().accepts(code)
+        """Dense codes, gradient codes and shift-and-add codes."""
+        return "" if isinstance(code, GradientCode | ShiftAdd) else super().accepts(code)
+
+    def accepts_size(self, code: Code, system: System, lengths: tuple[int, ...]) -> str:
+        """Shift-and-add codes up to a number of operations."""
+        if not isinstance(system.reply, ShiftMap):
+            return ""
+        return samples_too_large(system.reply, lengths, code.stragglers)
 
     def plan(
         self, code: Code, system: System, patterns: Array, precision: Precision, spare: Spare
@@ -143,6 +155,8 @@ class Lstsq(DenseDecoder):
         """QR per pattern, or the weights of a gradient code."""
         if isinstance(code, GradientCode):
             return least_squares_plan(code, patterns, precision)
+        if isinstance(code, ShiftAdd):
+            return samples_plan(system, patterns, precision)
         return super().plan(code, system, patterns, precision, spare)
 
     def square(self, matrices: Array, right: Array) -> Array:

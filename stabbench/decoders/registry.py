@@ -14,6 +14,7 @@ DECODERS: Registry[Decoder] = Registry(
         "stabbench.decoders.peeling",
         "stabbench.decoders.fourier",
         "stabbench.decoders.barycentric",
+        "stabbench.decoders.zigzag",
     ),
     group="stabbench.decoders",
     aliases={"lu": "solve", "qr": "lstsq"},

@@ -37,7 +37,7 @@ class Problem(ABC):
 
     def refuses(self, code: Code) -> str:
         """Why the problem cannot be coded with `code`, an empty string where it can."""
-        return "" if self.name in code.problems else f"the code is not for problem {self.name}"
+        return code.refuses(self.name)
 
     @abstractmethod
     def operands(self, precision: Precision, seed: int) -> tuple[Array, ...]:

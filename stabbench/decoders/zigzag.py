@@ -1,0 +1,261 @@
+"""Decoding of shift-and-add codes: the zigzag, and least squares over all received samples."""
+
+import dataclasses
+from abc import abstractmethod
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+import scipy.sparse
+
+from stabbench.arithmetic import zigzag
+from stabbench.arithmetic.banded import shape_of, triangularize
+from stabbench.arithmetic.peeling import Resolution, Undecodable, resolution
+from stabbench.arithmetic.precision import Precision
+from stabbench.arithmetic.shift_tables import ABSENT
+from stabbench.codes.base import Code, System
+from stabbench.codes.shift_add import ShiftAdd
+from stabbench.codes.toeplitz import Line, ShiftMap
+from stabbench.decoders.base import Decoder, Plan, Spare
+
+Array = np.ndarray[Any, np.dtype[Any]]
+MOST_WORK = 3e12
+"""Operations of one least-squares decoding, unknowns times the square of the band, at most."""
+
+
+@dataclasses.dataclass(frozen=True)
+class ShiftPlan(Plan):
+    """Survivor sets of a shift-and-add code; what depends on the block length comes with replies.
+
+    Attributes
+    ----------
+    reply : ShiftMap
+    sets : tuple of tuple of int
+        The workers that reply, per pattern.
+    dtype : numpy.dtype
+        Of decoding.
+    """
+
+    reply: ShiftMap
+    sets: tuple[tuple[int, ...], ...]
+    dtype: np.dtype[Any]
+    _kept: dict[tuple[int, ...], Any] = dataclasses.field(default_factory=dict, repr=False)
+
+    @property
+    def rows(self) -> Array:  # type: ignore[override]
+        """The replies that arrived, padded with -1."""
+        rows = np.full((len(self.sets), max(map(len, self.sets))), -1)
+        for row, alive in zip(rows, self.sets, strict=True):
+            row[: len(alive)] = alive
+        return rows
+
+    def decode(self, replies: Array) -> Array:
+        """Estimates of the blocks, shape (P, k, L, m)."""
+        lengths = self.reply.lengths(replies.shape)
+        if lengths not in self._kept:
+            line = self.reply.line(lengths)
+            self._kept[lengths] = line, self.prepare(line)
+        line, prepared = self._kept[lengths]
+        samples = line.samples(replies.astype(self.dtype, copy=False))
+        return np.asarray(line.blocks(self.resolve(line, prepared, samples)))
+
+    @abstractmethod
+    def prepare(self, line: Line) -> Any:
+        """What depends on the block length, for `resolve`."""
+
+    @abstractmethod
+    def resolve(self, line: Line, prepared: Any, samples: Array) -> Array:
+        """Estimates along the line, shape (P, k, length, columns); NaN where undecodable."""
+
+
+@dataclasses.dataclass(frozen=True)
+class ZigzagPlan(ShiftPlan):
+    """The zigzag of every survivor set.
+
+    Attributes
+    ----------
+    order : str
+    """
+
+    order: str = "both-ends"
+
+    def prepare(self, line: Line) -> zigzag.Peeling:
+        """The order in which samples are resolved."""
+        return zigzag.plan(line.table, self.sets, line.length, self.order, line.grid)
+
+    def resolve(self, line: Line, prepared: Any, samples: Array) -> Array:
+        """Subtractions alone."""
+        return np.asarray(prepared.decode(samples))
+
+
+@dataclasses.dataclass(frozen=True)
+class Zigzag(Decoder):
+    """Zigzag: a sample with one unknown left resolves it, which is subtracted from all others.
+
+    Blocks that arrived plain are subtracted first; of the other survivors those of lowest number
+    resolve the e blocks that are missing.
+
+    Parameters
+    ----------
+    order : str
+        ``both-ends``: first in, first out, from heads and tails; ``forward``: from heads alone.
+    """
+
+    order: Literal["both-ends", "forward"] = dataclasses.field(
+        default="both-ends", metadata={"help": "where peeling starts"}
+    )
+
+    name: ClassVar[str] = "zigzag"
+    source: ClassVar[str] = "Sung, Gong, IEEE ICC 2013; Gollakota, Katabi, SIGCOMM 2008"
+    uses_spare: ClassVar[bool] = False
+
+    def accepts(self, code: Code) -> str:
+        """Shift-and-add codes."""
+        return "" if isinstance(code, ShiftAdd) else "it needs a shift-and-add code"
+
+    def accepts_precision(self, precision: Precision) -> str:
+        """Subtractions run in every precision."""
+        return ""
+
+    def plan(
+        self, code: Code, system: System, patterns: Array, precision: Precision, spare: Spare
+    ) -> ZigzagPlan:
+        """The survivor sets; symbolic peeling follows once the block length is known."""
+        assert isinstance(system.reply, ShiftMap)
+        return ZigzagPlan(system.reply, sets_of(patterns), precision.decode, order=self.order)
+
+
+@dataclasses.dataclass(frozen=True)
+class SamplesPlan(ShiftPlan):
+    """Least squares over all samples of the replies that a zigzag would use."""
+
+    def prepare(self, line: Line) -> list["Samples | None"]:
+        """The sparse matrix of every pattern."""
+        found = [resolution(line.table, alive) for alive in self.sets]
+        return [None if isinstance(use, Undecodable) else Samples(line, use) for use in found]
+
+    def resolve(self, line: Line, prepared: Any, samples: Array) -> Array:
+        """QR of every pattern, with the replies as right-hand sides."""
+        shape = (len(self.sets), line.table.shape[1], line.length, samples.shape[2])
+        out = np.zeros(shape, samples.dtype)
+        for found, system in zip(out, prepared, strict=True):
+            if system is None:
+                found[:] = np.nan
+            else:
+                system.solve(samples, found)
+        return out
+
+
+@dataclasses.dataclass(frozen=True)
+class Samples:
+    """The samples that the workers of a resolution send, and the missing blocks in them.
+
+    Parameters
+    ----------
+    line : Line
+    use : Resolution
+    """
+
+    line: Line
+    use: Resolution
+
+    @property
+    def columns(self) -> tuple[Array, Array]:
+        """Missing block (by number among them) and position of every unknown, in order of time.
+
+        The order keeps the matrix banded: a block is moved by its mean shift.
+        """
+        sub = self.line.table[np.ix_(self.use.rows, self.use.missing)].astype(float)
+        sub[sub == ABSENT] = np.nan
+        lag = np.rint(np.nanmean(sub, axis=0)).astype(int)
+        positions = self.line.positions
+        block = np.repeat(np.arange(len(lag)), len(positions))
+        position = np.tile(positions, len(lag))
+        order = np.lexsort((block, position + lag[block]))
+        return block[order], position[order]
+
+    def matrix(self) -> tuple[Any, Array]:
+        """The 0/1 matrix of the samples that hold unknowns, and their places in the replies.
+
+        Returns
+        -------
+        matrix : scipy.sparse.csr_array
+        places : int array
+            Number of the row of the resolution times the longest reply, plus the sample.
+        """
+        block, position = self.columns
+        longest = self.line.length + int(self.line.table.max())
+        rows, columns = [], []
+        for i, worker in enumerate(self.use.rows):
+            shift = self.line.table[worker, self.use.missing][block]
+            held = np.flatnonzero(shift != ABSENT)
+            rows.append(i * longest + position[held] + shift[held])
+            columns.append(held)
+        place = np.concatenate(rows), np.concatenate(columns)
+        shape = (len(self.use.rows) * longest, len(block))
+        whole = scipy.sparse.csr_array((np.ones(len(place[0])), place), shape=shape)
+        places = np.flatnonzero(np.diff(whole.indptr))
+        return whole[places], places
+
+    def solve(self, samples: Array, out: Array) -> None:
+        """Write the blocks: those that arrived, then the least-squares solution of the others."""
+        table, positions = self.line.table, self.line.positions
+        received = samples[self.use.rows].copy()
+        for j in map(int, np.flatnonzero(self.use.known >= 0)):
+            worker = int(self.use.known[j])
+            out[j, positions] = samples[worker, self.line.places(worker, j)]
+            for place, other in enumerate(map(int, self.use.rows)):
+                if table[other, j] != ABSENT:
+                    with np.errstate(all="ignore"):
+                        received[place, self.line.places(other, j)] -= out[j, positions]
+        if not len(self.use.missing):
+            return
+        matrix, places = self.matrix()
+        right = received.reshape(-1, received.shape[2])[places]
+        triangle, transformed = triangularize(matrix, right)
+        block, position = self.columns
+        out[self.use.missing[block], position] = triangle.solve(transformed)
+
+
+def samples_plan(system: System, patterns: Array, precision: Precision) -> SamplesPlan:
+    """Least squares on a shift-and-add code."""
+    assert isinstance(system.reply, ShiftMap)
+    return SamplesPlan(system.reply, sets_of(patterns), precision.decode)
+
+
+def samples_too_large(reply: ShiftMap, lengths: tuple[int, ...], most: int) -> str:
+    """Why least squares is out of reach for blocks of these lengths, an empty string if it is not.
+
+    Parameters
+    ----------
+    reply : ShiftMap
+    lengths : tuple of int
+    most : int
+        Blocks that can be missing at once.
+    """
+    line = reply.line(lengths)
+    table = line.table
+    combining = np.flatnonzero((table != ABSENT).sum(axis=1) > 1)[-most:]
+    if not len(combining):
+        return ""
+    missing = np.linspace(0, table.shape[1] - 1, min(most, len(combining))).astype(np.int32)
+    known = np.zeros(table.shape[1], np.int32)
+    known[missing] = -1
+    matrix, _ = Samples(line, Resolution(known, combining.astype(np.int32))).matrix()
+    work = float(matrix.shape[1]) * shape_of(matrix)[2] ** 2
+    if work <= MOST_WORK:
+        return ""
+    return (
+        f"least squares on {matrix.shape[1]} unknown samples takes about {work:.0e} operations "
+        f"per survivor set; allowed are {MOST_WORK:.0e}"
+    )
+
+
+def sets_of(patterns: Array) -> tuple[tuple[int, ...], ...]:
+    """The workers that reply, per pattern.
+
+    Examples
+    --------
+    >>> sets_of(np.array([[1, 0, 1], [0, 1, 1]]))
+    ((0, 2), (1, 2))
+    """
+    return tuple(tuple(map(int, np.flatnonzero(row))) for row in patterns)
