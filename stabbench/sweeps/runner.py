@@ -15,6 +15,7 @@ from stabbench.sweeps.kinds import runner
 from stabbench.sweeps.store import Store
 
 Progress = Callable[[Record], None]
+LONGEST = 1e8
 
 
 @dataclasses.dataclass(frozen=True)
@@ -39,8 +40,8 @@ class Options:
         """Check the numbers."""
         if self.jobs < 1:
             raise InputError(f"jobs={self.jobs}; allowed is an integer >= 1")
-        if self.timeout < 0:
-            raise InputError(f"timeout={self.timeout}; allowed is a number of seconds >= 0")
+        if not 0 <= self.timeout <= LONGEST:
+            raise InputError(f"timeout={self.timeout}; allowed is 0 .. {LONGEST:g} seconds")
 
 
 class CaseError(Exception):

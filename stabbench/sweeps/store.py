@@ -12,6 +12,7 @@ from stabbench.errors import InputError
 from stabbench.sweeps.case import SCHEMA, Record
 
 NAME = "records.jsonl"
+BEGIN = b'{"type": "sweep"'
 
 
 class Store:
@@ -30,13 +31,16 @@ class Store:
     def __init__(self, directory: str | os.PathLike[str]) -> None:
         self.directory = Path(directory)
         self.path = self.directory / NAME
+        self._file = -1
+        self._forget()
+        self._load()
+
+    def _forget(self) -> None:
         self.header: dict[str, Any] | None = None
         self.environments: dict[str, dict[str, Any]] = {}
         self.records: dict[str, Record] = {}
         self.torn = False
         self._end = 0
-        self._file = -1
-        self._load()
 
     @classmethod
     def existing(cls, directory: str | os.PathLike[str]) -> "Store":
@@ -90,6 +94,10 @@ class Store:
         except OSError:
             self.close()
             raise InputError(f"{self.path}: another sweep is writing here") from None
+        self._forget()
+        self._load()  # another process may have written before this one got the lock
+        if self.header is not None:
+            self._same(request, cases)
         os.ftruncate(self._file, self._end)
         os.lseek(self._file, self._end, os.SEEK_SET)
         if self.header is None:
@@ -147,6 +155,8 @@ class Store:
             return
         except OSError as error:
             raise InputError(f"{self.path}: cannot be read ({error.strerror})") from None
+        if data and not (data.startswith(BEGIN) or BEGIN.startswith(data)):
+            raise InputError(f"{self.path}: does not begin with a sweep; not a file of stabbench")
         for number, line, last in _lines(data):
             parsed = _parse(line)
             if parsed is None and last:
@@ -157,24 +167,25 @@ class Store:
             self._end += len(line)
 
     def _take(self, line: dict[str, Any], number: int) -> bool:
+        """Take in one line; False if it is damaged."""
         kind = line.get("type")
-        if number == 1 and kind == "sweep":
-            if line.get("schema") != SCHEMA:
-                raise InputError(
-                    f"{self.path}: schema {line.get('schema')!r}; this version reads {SCHEMA}"
-                )
-            self.header = {key: line[key] for key in ("schema", "request", "cases")}
-            return True
-        if self.header is None:
-            raise InputError(f"{self.path}: does not begin with a sweep; not a file of stabbench")
-        if kind == "environment":
-            self.environments[line["key"]] = line["environment"]
-            return True
-        if kind == "record":
-            record = Record.from_json(line)
-            self.records[record.case.id] = record
-            return True
-        return False
+        try:
+            if kind == "sweep" and number == 1:
+                if line.get("schema") != SCHEMA:
+                    raise InputError(f"schema {line.get('schema')!r}; this version reads {SCHEMA}")
+                self.header = {key: line[key] for key in ("schema", "request", "cases")}
+            elif kind == "environment":
+                self.environments[line["key"]] = line["environment"]
+            elif kind == "record":
+                record = Record.from_json(line)
+                self.records[record.case.id] = record
+            else:
+                return False
+        except InputError as error:
+            raise InputError(f"{self.path}, line {number}: {error}") from None
+        except (KeyError, TypeError, ValueError, AttributeError):
+            return False
+        return True
 
     def _same(self, request: Mapping[str, Any], cases: list[str]) -> None:
         assert self.header is not None
