@@ -2,6 +2,7 @@
 
 import errno
 import json
+import math
 import os
 import random
 import signal
@@ -102,7 +103,12 @@ def test_a_finished_sweep_computes_nothing_and_writes_nothing(
 def test_killed_at_every_byte_of_the_last_record(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    kept = sweep(tmp_path, codes="dct", n=4)
+    cases = [Case("stability", {"n": n}) for n in (1, 2)]
+    with Store(tmp_path) as kept:
+        kept.open({"grids": []}, [case.id for case in cases])
+        for case in cases:
+            statistic = Statistic(0.1, 0.2, 0.3, math.inf, 0.2, (0, 1))
+            kept.add(Record(case, "overflow", "é", {"relative_error": statistic}, "exhaustive"))
     data = kept.path.read_bytes()
     last = data.rindex(b"\n", 0, -1) + 1
     lost = json.loads(data[last:])["id"]
