@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from stabbench.analysis.timemodel import TimeModel
 from stabbench.arithmetic.precision import precision
 from stabbench.codes.gradient.base import GradientCode
 from stabbench.codes.registry import code as build_code
@@ -20,7 +21,7 @@ from stabbench.training.descent.api import evaluate, plan, train_descent
 from stabbench.training.descent.cases import Request, Setup, chosen_decoder
 from stabbench.training.descent.descend import Descent, Method, Scheme, Sums, descend
 from stabbench.training.descent.softmax import Regression
-from stabbench.training.descent.times import Shifted, times
+from stabbench.training.descent.times import expected, iteration_times, worker_times
 from stabbench.training.layers.arrivals import arrivals
 from stabbench.training.layers.ledger import Ledger
 from stabbench.training.layers.network import examples
@@ -198,24 +199,24 @@ def test_replies_are_shorter_by_the_reduction() -> None:
 
 
 def test_expected_times_are_the_published_ones() -> None:
-    model = Shifted(x_shift=1.6, x_rate=0.8, y_shift=6, y_rate=0.1)
-    d, m, best = model.best(8)
-    assert (d, m) == (4, 3)
-    assert best == pytest.approx(21.370, abs=5e-4)
-    assert model.expected(8, 8, 1, 1) == pytest.approx(36.114, abs=5e-4)
-    d, m, without_reduction = model.best(8, reduction=1)
-    assert (d, m) == (8, 1)
-    assert without_reduction == pytest.approx(24.106, abs=5e-4)
+    def at(name: str, n: int, s: int) -> float:
+        record = evaluate(name, n=n, stragglers=s, iterations=1, trials=1)
+        return float(record.expected_time)
+
+    assert at("kadhe[d=4,m=3]", 8, 1) == pytest.approx(21.370, abs=5e-4)
+    assert at("uncoded", 8, 0) == pytest.approx(36.114, abs=5e-4)
+    assert at("kadhe[d=8,m=1]", 8, 7) == pytest.approx(24.106, abs=5e-4)
 
 
 @pytest.mark.parametrize(
-    ("wait", "load", "reduction"), [(8, 1, 1), (7, 4, 3), (5, 4, 1), (1, 8, 8)]
+    ("name", "n", "s"),
+    [("kadhe[d=4,m=3]", 8, 1), ("cyclic-mds", 8, 3), ("nested", 8, 2), ("block-coordinate", 8, 2)],
 )
-def test_expected_times_are_the_means_of_draws(wait: int, load: int, reduction: int) -> None:
-    model = Shifted(x_rate=0.4, y_rate=0.1)  # at load 4, reduction 1 both rates are equal
-    drawn = np.sort(model.draw(8, load, reduction, 60_000, seed=1), axis=1)[:, wait - 1]
+def test_drawn_times_have_the_expected_mean(name: str, n: int, s: int) -> None:
+    code, model = gradient_code(name, n, s), TimeModel()
+    drawn = iteration_times(model, code, n, 40_000, seed=1)
     spread = drawn.std() / len(drawn) ** 0.5
-    assert abs(drawn.mean() - model.expected(8, wait, load, reduction)) < 4 * spread
+    assert abs(drawn.mean() - expected(model, code, n)) < 5 * spread
 
 
 def test_survivors_of_the_time_model_are_the_fastest() -> None:
@@ -223,11 +224,12 @@ def test_survivors_of_the_time_model_are_the_fastest() -> None:
         "kadhe[generator=chebyshev,d=4,m=3]", n=8, stragglers=1, arrivals="times", iterations=30
     )
     setup = Setup.of(dict(request.case().parameters))
-    drawn = times("shifted").draw(8, 4, 3, 30, seed=5)
+    drawn = worker_times(TimeModel(), setup.scheme.code, 8, 30, seed=5)
     patterns = setup.patterns(5)
     assert (patterns.sum(axis=1) == 7).all()
     assert (patterns.argmin(axis=1) == drawn.argmax(axis=1)).all()
-    assert np.array_equal(setup.iteration_times(5), np.sort(drawn, axis=1)[:, 6])
+    found = iteration_times(TimeModel(), setup.scheme.code, 8, 30, seed=5)
+    assert np.array_equal(found, np.sort(drawn, axis=1)[:, 6])
 
 
 # cases, store, report

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from stabbench.analysis.timemodel import TimeModel
 from stabbench.arithmetic.precision import precision
 from stabbench.codes.base import Code
 from stabbench.codes.gradient.base import GradientCode
@@ -19,7 +20,13 @@ from stabbench.sweeps.case import Case, Record
 from stabbench.sweeps.kinds import RUNNERS
 from stabbench.sweeps.stability import file_digests
 from stabbench.training.descent.descend import ERRORS, Descent, Method, Scheme, descend
-from stabbench.training.descent.times import Shifted, times
+from stabbench.training.descent.times import (
+    expected,
+    iteration_times,
+    times,
+    times_spec,
+    worker_times,
+)
 from stabbench.training.grids import Kind
 from stabbench.training.layers.arrivals import arrivals
 from stabbench.training.layers.intervals import mean_interval
@@ -95,7 +102,7 @@ class Request:
             "data": data_spec(source),
             "rate": float(self.rate),
             "momentum": float(self.momentum) if self.method == "nesterov" else 0.0,
-            "times": str(setup.times),
+            "times": times_spec(setup.times),
         }
         if self.arrivals != BY_TIMES:
             parameters["arrivals"] = str(arrivals(self.arrivals))
@@ -122,7 +129,7 @@ class Setup:
     stragglers: int
     data: str
     arrivals: str
-    times: Shifted
+    times: TimeModel
     trials: int
     seed: int
 
@@ -165,27 +172,16 @@ class Setup:
             return ""
         return chosen.accepts(code) or chosen.accepts_precision(self.scheme.precision)
 
-    @property
-    def sizes(self) -> tuple[int, int]:
-        """Load d and reduction m; 1 and 1 without a code."""
-        code = self.scheme.code
-        return (code.load, code.reduction) if code else (1, 1)
-
     def patterns(self, seed: int) -> Array:
         """Which workers reply, shape (iterations, n)."""
         count = self.method.iterations
         if self.arrivals != BY_TIMES:
             return arrivals(self.arrivals).patterns(self.n, self.stragglers, count, seed)
-        drawn = self.times.draw(self.n, *self.sizes, count, seed)
+        drawn = worker_times(self.times, self.scheme.code, self.n, count, seed)
         patterns = np.zeros(drawn.shape, dtype=np.int8)
         first = np.argsort(drawn, axis=1)[:, : self.n - self.stragglers]
         np.put_along_axis(patterns, first, 1, axis=1)
         return patterns
-
-    def iteration_times(self, seed: int) -> Array:
-        """Drawn times of every iteration, shape (iterations,)."""
-        drawn = self.times.draw(self.n, *self.sizes, self.method.iterations, seed)
-        return np.asarray(np.sort(drawn, axis=1)[:, self.n - self.stragglers - 1])
 
 
 def _coded(parameters: Any) -> tuple[GradientCode | None, Decoder | None]:
@@ -290,11 +286,14 @@ def summary(runs: list[Descent], uncoded: list[Descent]) -> dict[str, Any]:
 
 def time_measures(setup: Setup) -> dict[str, Any]:
     """Expected time of an iteration, and the mean of times drawn with the seeds of the trials."""
-    wait = setup.n - setup.stragglers
-    drawn = [setup.iteration_times(setup.seed + trial) for trial in range(setup.trials)]
+    code, count = setup.scheme.code, setup.method.iterations
+    drawn = [
+        iteration_times(setup.times, code, setup.n, count, setup.seed + trial)
+        for trial in range(setup.trials)
+    ]
     return {
-        "expected_time": setup.times.expected(setup.n, wait, *setup.sizes),
-        "uncoded_expected_time": setup.times.expected(setup.n, setup.n, 1, 1),
+        "expected_time": expected(setup.times, code, setup.n),
+        "uncoded_expected_time": expected(setup.times, None, setup.n),
         "drawn_time": float(np.mean(drawn)),
     }
 

@@ -144,8 +144,8 @@ class Setup:
         scheme = self.scheme
         if scheme.code is None or scheme.decoder is None:
             return ""
-        if "matvec" not in scheme.code.problems:
-            return "the code is not for matrix-vector products"
+        if refusal := scheme.code.refuses("matvec"):
+            return refusal
         return scheme.decoder.accepts(scheme.code) or scheme.decoder.accepts_precision(
             scheme.precision
         )
