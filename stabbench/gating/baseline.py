@@ -24,13 +24,20 @@ def load_baseline(directory: str | os.PathLike[str]) -> list[Record]:
         raise InputError(f"{directory}: no baseline; allowed is a directory with *.jsonl files")
     records = []
     for file in files:
-        for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), start=1):
+        try:
+            lines = file.read_text(encoding="utf-8").splitlines()
+        except (OSError, UnicodeDecodeError) as error:
+            reason = getattr(error, "strerror", None) or "not UTF-8"
+            raise InputError(f"{file}: cannot be read ({reason})") from None
+        for number, line in enumerate(lines, start=1):
             try:
                 parsed = json.loads(line)
                 if parsed.get("type") == "record":
                     records.append(Record.from_json(parsed))
-            except (ValueError, KeyError, AttributeError) as error:
+            except (ValueError, KeyError, TypeError, AttributeError) as error:
                 raise InputError(f"{file}, line {number}: damaged ({error})") from None
+    if not records:
+        raise InputError(f"{directory}: no baseline; its *.jsonl files hold no records")
     return records
 
 

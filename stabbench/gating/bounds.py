@@ -104,8 +104,11 @@ def _bound(table: dict[str, Any], where: str) -> Bound:
     if len(limits) != 1:
         raise InputError(f"{where}: needs at_most or at_least, one of them")
     for key in (*limits, *(["slack"] if "slack" in table else [])):
-        if isinstance(table[key], bool) or not isinstance(table[key], int | float):
-            raise InputError(f"{where}: {key}={table[key]!r}; allowed are numbers")
+        value = table[key]
+        if isinstance(value, bool) or not isinstance(value, int | float) or math.isnan(value):
+            raise InputError(f"{where}: {key}={value!r}; allowed are numbers")
+    if table.get("slack", 1.0) < 1:
+        raise InputError(f"{where}: slack={table['slack']}; allowed is a factor >= 1")
     return Bound(
         table["name"],
         table["measure"],
@@ -118,13 +121,13 @@ def _bound(table: dict[str, Any], where: str) -> Bound:
 
 
 def measure_of(record: Record, path: str) -> float | None:
-    """A number in the measures by its path, None where the record does not have it."""
+    """A number in the measures by its path, None where the record has no number there."""
     value: Any = record.measures
     for part in path.split("."):
         value = value.get(part) if isinstance(value, dict) else getattr(value, part, None)
         if value is None:
             return None
-    return float(value)
+    return float(value) if isinstance(value, int | float) else None
 
 
 def _values(record: Record, key: str) -> tuple[str, ...]:

@@ -92,6 +92,8 @@ def gate(
     InputError
         A directory, bounds file or baseline that is missing or damaged; neither of the two given.
     """
+    if not 0 <= tolerance < math.inf:
+        raise InputError(f"gate: tolerance={tolerance}; allowed are digits >= 0")
     if bounds is None and baseline is None:
         raise InputError("gate: nothing to judge by; give --bounds FILE or --baseline DIR")
     if not Path(directory).is_dir():
@@ -108,7 +110,8 @@ def gate(
         checked += count
     pairs = [p for p in compare(earlier, records, tolerance) if p.change not in ("new", "missing")]
     checked += len(pairs)
-    findings += [_lost(pair, directory) for pair in pairs if pair.change == "worse"]
+    worse = [pair for pair in pairs if pair.change == "worse"]
+    findings += [_lost(pair, store.records[pair.id], tolerance, directory) for pair in worse]
     if baseline is not None and not pairs:
         findings.append(Finding("note", f"{baseline}: no case of this sweep is in the baseline"))
     if not checked:
@@ -188,12 +191,15 @@ def _exceeded(bound: Bound, record: Record, value: float, where: str) -> Finding
     )
 
 
-def _lost(pair: Pair, where: str | os.PathLike[str]) -> Finding:
+def _lost(pair: Pair, record: Record, tolerance: float, where: str | os.PathLike[str]) -> Finding:
     assert pair.old is not None
     assert pair.new is not None
+    error = record.measures.get("relative_error")
+    survivors = list(getattr(error, "worst_survivors", ()))
     return Finding(
         "worse",
-        f"{name_of(pair.case)}: worst digits {pair.new:.2f}, baseline {pair.old:.2f}; "
+        f"{name_of(pair.case)}: survivors {survivors}: worst digits {pair.new:.2f}, baseline "
+        f"{pair.old:.2f}; allowed >= {pair.old - tolerance:.2f}; "
         f"replay: stabbench show {where} {pair.id} --rerun",
         pair.id,
     )
@@ -208,20 +214,26 @@ def name_of(parameters: Mapping[str, Any]) -> str:
 
 def _junit(verdict: Verdict, records: Iterable[Record]) -> str:
     suite = ET.Element("testsuite", name="stabbench gate")
-    worse = {f.record: f for f in verdict.findings if f.level in ("worse", "unmeasured")}
-    records = list(records)
+    texts: dict[str, list[str]] = {}
+    for finding in verdict.findings:
+        if finding.level in ("worse", "unmeasured"):
+            texts.setdefault(finding.record, []).append(finding.text)
     for record in records:
         case = ET.SubElement(
             suite, "testcase", classname=record.case.kind, name=name_of(record.case.parameters)
         )
-        finding = worse.pop(record.case.id, None)
-        if finding is not None:
-            ET.SubElement(case, "failure", message=finding.text)
-    for finding in worse.values():
-        case = ET.SubElement(suite, "testcase", classname="gate", name=finding.level)
-        ET.SubElement(case, "error", message=finding.text)
+        if found := texts.pop(record.case.id, []):
+            ET.SubElement(case, "failure", message=_printable("; ".join(found)))
+    for text in (text for found in texts.values() for text in found):
+        case = ET.SubElement(suite, "testcase", classname="gate", name="measured")
+        ET.SubElement(case, "error", message=_printable(text))
     failures, errors = suite.findall(".//failure"), suite.findall(".//error")
     suite.set("tests", str(len(suite)))
     suite.set("failures", str(len(failures)))
     suite.set("errors", str(len(errors)))
     return ET.tostring(suite, encoding="unicode", xml_declaration=True)
+
+
+def _printable(text: str) -> str:
+    """Text without the characters that XML cannot hold."""
+    return "".join(c if c.isprintable() else " " for c in text)
