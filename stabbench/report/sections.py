@@ -14,6 +14,7 @@ BUILT_IN = (
     "stabbench.report.stability",
     "stabbench.training.layers.report",
     "stabbench.training.descent.report",
+    "stabbench.training.gossip.report",
 )
 
 
@@ -38,6 +39,13 @@ class Section:
     tables: tuple[Table, ...]
     plots: tuple[Plot, ...]
     facts: tuple[Fact, ...]
+
+    def brief(self) -> Table | None:
+        """What a terminal shows: the first table, or a shorter one where it has many rows."""
+        if not self.tables or len(self.tables[0].rows) <= tables.SCREEN:
+            return self.tables[0] if self.tables else None
+        short = self.sheet.brief(self.records) if self.sheet.brief else None
+        return short or self.tables[0].head(tables.SCREEN)
 
 
 def sections(records: Iterable[Record]) -> list[Section]:

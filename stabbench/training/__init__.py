@@ -1,4 +1,4 @@
 """Training as a stability measurement: kinds of cases of their own in the common store.
 
-Decentralized training with compressed gossip is in `gossip`.
+Coded layers are in `layers`, coded gradients in `descent`, compressed gossip in `gossip`.
 """

@@ -61,6 +61,8 @@ class Request:
         ``rounded`` or ``unrounded``.
     rate, consensus : float
         gamma and eta; 0 takes them from the stability limits.
+    decay : float
+        Step t = 0, 1, ... has the learning rate gamma / (1 + decay t).
     steps : int
     batch : int
         Samples per worker and step; 0 takes all.
@@ -82,6 +84,7 @@ class Request:
     sender: str = "rounded"
     rate: float = 0.0
     consensus: float = 0.0
+    decay: float = 0.0
     steps: int = 3000
     batch: int = 0
     seed: int = 0
@@ -105,6 +108,7 @@ class Request:
             "accumulation": setup.accumulation,
             "rate": float(self.rate),
             "consensus": float(self.consensus),
+            "decay": float(self.decay),
         }
         source = problem(self.problem)
         if isinstance(source, Softmax):
@@ -155,7 +159,7 @@ class Setup:
             mixing=mixing(parameters["graph"], parameters["n"], parameters["weights"]),
             formats=Formats.of(parameters["precision"]),
             accumulation=chosen.accumulations[0] if accumulation == AUTO else accumulation,
-            run=Run(*(parameters[key] for key in ("steps", "batch", "seed", "points"))),
+            run=Run(*(parameters[key] for key in ("steps", "batch", "seed", "points", "decay"))),
             parameters=parameters,
         )
         for key in ("rate", "consensus"):

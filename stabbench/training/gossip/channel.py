@@ -147,11 +147,15 @@ class Channel:
         self.wire = Wire(formats.code(formats.wire), formats.wire_bits)
         self.rng = np.random.default_rng([seed, MASK_STREAM])
         self.start, self.sender = mixing.start, mixing.sender
-        self.rate = self.work.type(setting.rate)
+        self.set_rate(setting.rate)
         self.eta = self.work.type(setting.consensus)
         self.weight = mixing.rounded(self.work)
         self.flow_weight = self.weight * self.eta
         self.own = mixing.diagonal(self.work, complement=setting.form == "sum-complement")
+
+    def set_rate(self, rate: float) -> None:
+        """Take another learning rate, rounded to the arithmetic."""
+        self.rate = self.work.type(rate)
 
     def state(self, start: Array, *, memory: bool, separate: bool = False) -> State:
         """The state before the first step: every model and replica at a common point.

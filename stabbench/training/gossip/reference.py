@@ -61,8 +61,8 @@ def replay(
 ) -> Replay:
     """Follow the masks of a run with exact weights and without rounding.
 
-    The data, gamma and eta are those of the run, rounded to its arithmetic: the rounded numbers are
-    the problem.
+    The learning rate does not decay. The data, gamma and eta are those of the run, rounded to its
+    arithmetic: the rounded numbers are the problem.
 
     Parameters
     ----------

@@ -34,6 +34,8 @@ class Run:
         Picks masks and batches.
     points : int, optional
         About how many steps are measured, the first and the last among them.
+    decay : float, optional
+        Step t = 0, 1, ... has the learning rate gamma / (1 + decay t).
     invariants : bool, optional
         Whether I1 and I2 are measured, at the cost of four arrays of the size of the model.
     """
@@ -42,6 +44,7 @@ class Run:
     batch: int = 0
     seed: int = 0
     points: int = 40
+    decay: float = 0.0
     invariants: bool = True
 
     def __post_init__(self) -> None:
@@ -49,6 +52,8 @@ class Run:
         for key, least in (("steps", 1), ("batch", 0), ("seed", 0), ("points", 2)):
             if getattr(self, key) < least:
                 raise InputError(f"{key}={getattr(self, key)}; allowed is an integer >= {least}")
+        if not 0 <= self.decay < float("inf"):
+            raise InputError(f"decay={self.decay:g}; allowed are numbers from 0")
 
     def measured(self) -> NDArray[np.int64]:
         """The steps that are measured: half of the points evenly, half in a geometric row."""
@@ -182,6 +187,7 @@ class _Simulation:
     ) -> None:
         self.method, self.run, self.optimum = method, run, optimum
         self.channel = Channel(setting, local.dimension, run.seed)
+        self.rate = setting.rate
         self.pooled, self.local = local.pooled(), local.cast(self.channel.work)
         self.state = method.state(self.channel, local.start())
         self.start = self.state.x.copy()
@@ -211,6 +217,8 @@ class _Simulation:
         batch = None
         if self.run.batch:
             batch = self.draw(step)
+        if self.run.decay:
+            self.channel.set_rate(self.rate / (1 + self.run.decay * (step - 1)))
         bounded = self.method.step(
             self.channel, self.state, lambda point: self.local.gradient(point, batch)
         )

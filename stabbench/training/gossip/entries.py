@@ -1,0 +1,106 @@
+"""Records of gossip runs as lines of tables and plots: short names, and what sets lines apart."""
+
+import dataclasses
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from stabbench.grammar import parse
+from stabbench.sweeps.case import Record
+
+LINE = ("method", "compressor", "precision", "accumulation", "mixing", "sender")
+STEPS = ("rate", "consensus")
+PANEL = ("problem", "graph", "n", "weights", "batch", "decay", "steps", "seed")
+NAMES = ("method", "compressor", "problem", "graph")
+
+
+@dataclasses.dataclass(frozen=True)
+class Entry:
+    """A run with its names among the runs of a report.
+
+    Attributes
+    ----------
+    record : Record
+    scheme : str
+        Method, compressor, precision and what else differs.
+    setting : str
+        Problem, graph and what else differs between panels.
+    """
+
+    record: Record
+    scheme: str
+    setting: str
+
+    def trace(self, key: str) -> list[Any]:
+        """A measure by step."""
+        return list(self.record.measures["trace"][key])
+
+
+def entries(records: Iterable[Record]) -> list[Entry]:
+    """The runs that were measured, to the end or until they diverged."""
+    found = [record for record in records if "trace" in record.measures]
+    varied = {key for key in (*LINE, *STEPS, *PANEL) if _differs(found, key)}
+    return [
+        Entry(
+            record,
+            _words(record.case.parameters, [k for k in (*LINE, *STEPS) if k in varied], LINE[:2]),
+            _words(record.case.parameters, [k for k in PANEL if k in varied], PANEL[:2]),
+        )
+        for record in found
+    ]
+
+
+def panels(found: Sequence[Entry]) -> dict[str, list[Entry]]:
+    """The runs of each setting."""
+    groups: dict[str, list[Entry]] = {}
+    for entry in found:
+        groups.setdefault(entry.setting, []).append(entry)
+    return groups
+
+
+def short(key: str, text: Any) -> str:
+    """A name of the grammar without the parameters that have their default.
+
+    Examples
+    --------
+    >>> short("compressor", "rand-k[ratio=0.1,shared=false]")
+    'rand-k 0.1'
+    >>> short("method", "ecsd[variant=full,gradient=private]")
+    'ecsd private'
+    """
+    if key not in NAMES:
+        return str(text)
+    from stabbench.training.gossip.classifiers import PROBLEMS
+    from stabbench.training.gossip.compressors import COMPRESSORS
+    from stabbench.training.gossip.graphs import TOPOLOGIES
+    from stabbench.training.gossip.methods import METHODS
+
+    registries: dict[str, Mapping[str, type]] = {
+        "method": METHODS,
+        "compressor": COMPRESSORS,
+        "problem": PROBLEMS,
+        "graph": TOPOLOGIES,
+    }
+    spec = parse(str(text))
+    fields: Mapping[str, Any] = getattr(registries[key][spec.name], "__dataclass_fields__", {})
+    words = [
+        str(value) if not isinstance(value, bool) else name
+        for name, value in spec.parameters
+        if value != fields[name].default
+    ]
+    return " ".join([spec.name, *words])
+
+
+def _differs(found: Sequence[Record], key: str) -> bool:
+    return len({record.case.get(key) for record in found}) > 1
+
+
+def _words(parameters: Mapping[str, Any], varied: Sequence[str], always: Sequence[str]) -> str:
+    """Names in full where they are words, `name value` where they are numbers."""
+    found = []
+    for key in dict.fromkeys([*always, *varied]):
+        text = short(key, parameters.get(key))
+        if key == "compressor" and text == "none":
+            continue
+        plain = isinstance(parameters.get(key), str)
+        found.append(text if plain else f"{key} {text}")
+    return ", ".join(found)
