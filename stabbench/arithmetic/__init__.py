@@ -1,1 +1,5 @@
 """Precisions, kernels and exact references."""
+
+from stabbench.files.caches import redirect_caches
+
+redirect_caches()
