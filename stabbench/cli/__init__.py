@@ -1,6 +1,7 @@
 """The command line: verbs that are loaded when they run, and one-line errors."""
 
 import importlib
+import io
 import os
 import sys
 from typing import Any
@@ -74,6 +75,9 @@ def main(arguments: list[str] | None = None) -> Any:
     arguments : list of str, optional
         Those of the process unless given.
     """
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # a locale may lack our characters
     try:
         sys.exit(main_group.main(arguments, prog_name="stabbench", standalone_mode=False) or 0)
     except InputError as error:
@@ -93,6 +97,5 @@ def main(arguments: list[str] | None = None) -> Any:
 
 
 def _fail(message: str, status: int) -> None:
-    line = " ".join(message.split())
-    sys.stderr.write(f"stabbench: {line}\n".encode("ascii", "backslashreplace").decode())
+    sys.stderr.write(f"stabbench: {' '.join(message.split())}\n")
     sys.exit(status)
