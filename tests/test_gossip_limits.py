@@ -138,6 +138,7 @@ def test_margin_and_warnings_name_the_limit() -> None:
         "lambda_max(I - W)": Load(ring, 0.1, 0.01, 1.0, 0.1, common=True),
         "eta < 2/lambda_max": Load(ring, 1.0, 0.01, 1.0, 1.6),
         "gamma h < 2,": Load(ring, 0.1, 2.5, 1.0, 0.01, private=True),
+        "consensus step 0.3": Load(ring, 0.1, 0.02, 1.0, 0.3, private=True),
     }
     for words, load in cases.items():
         assert words in breach(load)

@@ -106,7 +106,11 @@ def run_gossip(
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as directory:
     ...     store = run_gossip(
-    ...         None, directory, methods=["d-psgd", "ecsd"], steps=10, problem="softmax"
+    ...         None,
+    ...         directory,
+    ...         methods=["d-psgd", "ecsd"],
+    ...         steps=10,
+    ...         problem="logistic[dimension=9]",
     ...     )
     >>> [record.status for record in store.records.values()]
     ['ok', 'ok']

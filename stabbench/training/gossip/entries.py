@@ -98,9 +98,20 @@ def _words(parameters: Mapping[str, Any], varied: Sequence[str], always: Sequenc
     """Names in full where they are words, `name value` where they are numbers."""
     found = []
     for key in dict.fromkeys([*always, *varied]):
-        text = short(key, parameters.get(key))
-        if key == "compressor" and text == "none":
+        value = parameters.get(key)
+        text = short(key, value)
+        silent = {"compressor": "none", "batch": "0", "decay": "0.0"}
+        if silent.get(key) == text or (key == "accumulation" and _only(parameters, text)):
             continue
-        plain = isinstance(parameters.get(key), str)
-        found.append(text if plain else f"{key} {text}")
+        if key in STEPS:
+            text = text if value else "auto"
+        found.append(text if isinstance(value, str) else f"{key} {text}")
     return ", ".join(found)
+
+
+def _only(parameters: Mapping[str, Any], accumulation: str) -> bool:
+    """Whether the method has no other accumulation than naive sums by default."""
+    from stabbench.training.gossip.methods import method
+
+    first = method(str(parameters["method"])).accumulations[0]
+    return accumulation == first == "naive"

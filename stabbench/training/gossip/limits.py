@@ -191,7 +191,8 @@ def margin(load: Load) -> float:
     1 - 1/t, where multiplying both steps by t reaches gamma h + eta lambda_max(I - W) = 2 delta /
     (2 - delta), with max(1 - W_ii) for independent masks; or, if that comes first, the limit
     gamma h + eta lambda_max(I - W) = 2 of gossip without masks. With the gradient at x + e the
-    first is found by bisection of the second moments of all modes under a common mask.
+    first is found by bisection of the second moments of all modes under a common mask, and the
+    consensus step alone must keep its limit, for directions without curvature.
 
     Parameters
     ----------
@@ -209,9 +210,9 @@ def margin(load: Load) -> float:
     0.525
     """
     whole = (load.descent + load.consensus * load.mixing.largest) / 2
+    gossip = load.consensus * load.spread
     if not load.private:
-        masked = load.descent + load.consensus * load.spread
-        return 1 - max(masked / memory_limit(load.delta), whole)
+        return 1 - max((load.descent + gossip) / memory_limit(load.delta), whole)
     share = load.spread / load.mixing.largest if load.mixing.n > 1 else 1.0
     modes = load.mixing.spectrum * load.consensus * share
 
@@ -219,7 +220,7 @@ def margin(load: Load) -> float:
         found = mode_radius(load.delta, times * modes, times * load.descent, private=True)
         return found < 1 + 1e-12
 
-    return 1 - max(1 / bisect(stable, 1.0), whole)
+    return 1 - max(1 / bisect(stable, 1.0), gossip / memory_limit(load.delta), whole)
 
 
 def breach(load: Load) -> str:

@@ -43,6 +43,8 @@ CURVES = (
 NOTE = "A cross ends the line of a run that diverged. Values that are not positive are left out."
 LINES = 8
 """Most lines in one panel."""
+MOST = 4 * LINES
+"""More runs in one setting are a map, not curves; the table holds them all."""
 PANELS = 4
 """Most panels in one figure."""
 TERMS = (
@@ -125,6 +127,7 @@ def _curves(
     parts = [
         (setting, group[start : start + LINES])
         for setting, group in panels(entries(records)).items()
+        if len(group) <= MOST
         for start in range(0, len(group), LINES)
     ]
     for page in range(0, len(parts), PANELS):
