@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+from fractions import Fraction
 from typing import Any, ClassVar
 
 import flint
@@ -118,7 +119,7 @@ class Lagrange(Interpolated, Noded):
             if self.nodes == "roots-of-unity":
                 order = 2 * self.n * self.blocks
                 return [points.root_of_unity(2 * self.n * j + 1, order) for j in range(self.blocks)]
-            ends = sorted((flint.arb(x) for x in self.points(bits)), key=lambda x: float(x))
+            ends = sorted((as_ball(x) for x in self.points(bits)), key=float)
             low, high = ends[0], ends[-1]
             # irrational in units of the interval, so that they miss rational and Chebyshev nodes
             turns = [flint.fmpq(4 * j + 3, 4 * self.blocks + 2) for j in range(self.blocks)]
@@ -129,6 +130,8 @@ class Lagrange(Interpolated, Noded):
         """Lagrange polynomials l_j(alpha_i), unit rows where alpha_i is a beta."""
         with flint.ctx.workprec(bits):
             alphas, betas = self.points(bits), self.data_points(bits)
+            if not all(isinstance(x, Fraction) for x in (*alphas, *betas)):
+                alphas, betas = [as_ball(x) for x in alphas], [as_ball(x) for x in betas]
             plain = {i: j for j, i in enumerate(self.places)} if self.systematic else {}
             rows = []
             for i, alpha in enumerate(alphas):
@@ -264,6 +267,13 @@ class Berrut(Interpolated):
     def _system(self) -> FunctionSystem:
         encoder = Dense(Coefficients(self.encoding, (self.n, self.blocks)))
         return FunctionSystem((encoder,), encoder, np.arange(self.n))
+
+
+def as_ball(x: Any) -> Any:
+    """A point as a ball at the current precision."""
+    if isinstance(x, Fraction):
+        return flint.arb(flint.fmpq(x.numerator, x.denominator))
+    return flint.acb(x) if isinstance(x, complex) else x
 
 
 def cosines(turns: list[Any], bits: int) -> list[Any]:

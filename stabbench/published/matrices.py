@@ -1,6 +1,7 @@
 """Square matrices of course notes, which are no codes of anybody."""
 
 import dataclasses
+import functools
 from fractions import Fraction
 from typing import Any, ClassVar
 
@@ -30,6 +31,7 @@ class Vandermonde(LinearCode):
         return [[x**j for j in range(self.blocks)] for x in nodes]
 
 
+@functools.lru_cache(maxsize=256)
 def code_of(text: str, n: int, stragglers: int) -> Code:
     """The code, or the matrix of course notes, that a grammar string names."""
     spec = parse(text)

@@ -108,17 +108,20 @@ def saturated(row: Published) -> float:
 def eigenvalue_ratio(row: Published) -> float | None:
     """The statistic of max |eigenvalue| / min |eigenvalue| in place of kappa_2, if square."""
     code = code_of(row.code, row.n, row.s)
-    statistic = row.quantity.split()[0]
-    if row.survivors != code.threshold or statistic not in STATISTICS:
+    statistic = re.match(r"(worst|mean|min|max) kappa_2(?! at least)", row.quantity)
+    if row.survivors != code.threshold or not statistic:
         return None
-    return float(STATISTICS[statistic](_ratios(code, row.problem)))
+    ratios = _ratios(code, row.problem)
+    return None if ratios is None else float(STATISTICS[statistic[1]](ratios))
 
 
 @functools.lru_cache(maxsize=4)
-def _ratios(code: Code, problem: str) -> Array:
+def _ratios(code: Code, problem: str) -> Array | None:
     system = code.system(problem)
     matrix = stored_reply(system.reply, "float64").rounded("float64")
-    rows = system.rows(All().patterns(code.n, code.stragglers))
+    (_, rows), *others = system.batches(All().patterns(code.n, code.stragglers))
+    if others or rows.shape[1] != matrix.shape[1]:
+        return None
     sizes = np.abs(np.linalg.eigvals(matrix[rows]))
     return np.asarray(sizes.max(axis=1) / sizes.min(axis=1))
 

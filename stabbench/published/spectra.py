@@ -8,9 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from stabbench.analysis.conditions import conditions, merged, operators_of, stored_reply
+from stabbench.analysis.conditions import (
+    MOST_UNKNOWNS,
+    conditions,
+    operators_of,
+    stored_reply,
+)
 from stabbench.analysis.duality import spectral_norm
+from stabbench.analysis.operators import condition_numbers
 from stabbench.analysis.survivors import All
+from stabbench.arithmetic.coefficients import Coefficients
 from stabbench.codes.base import Code
 from stabbench.codes.circulant import Circulant
 from stabbench.codes.operators import Dense
@@ -71,14 +78,21 @@ def spectra(code: Code, problem: str, survivors: int) -> Spectra:
     if tight is not None and code.n - survivors <= min(code.n - code.stragglers, survivors):
         return _of_frame(matrix, tight, _lost(code, survivors), system.owner)
     table = All(survivors=survivors).patterns(code.n, code.stragglers)
-    parts, sizes = [], np.empty(len(table))
+    kappas, sizes = np.empty((2, len(table))), np.empty(len(table))
     for group, rows in system.batches(table):
-        parts.append((group, conditions(reply, rows)))
+        kappas[:, group] = _kappas(reply, rows)
         for start in range(0, len(rows), BATCH // 8):
             part = slice(start, start + BATCH // 8)
             sizes[group[part]] = np.square(np.abs(matrix[rows[part]])).sum(axis=(1, 2))
-    found = merged(parts)
-    return Spectra(found.kappa_2, found.kappa_F**2 / sizes / matrix.shape[1])
+    return Spectra(kappas[0], kappas[1] ** 2 / sizes / matrix.shape[1])
+
+
+def _kappas(reply: Coefficients, rows: Array) -> tuple[Array, Array]:
+    """kappa_2 and kappa_F of chosen rows."""
+    if reply.shape[1] <= MOST_UNKNOWNS:
+        return condition_numbers(reply, rows)[:2]
+    found = conditions(reply, rows)
+    return found.kappa_2, found.kappa_F
 
 
 @functools.lru_cache(maxsize=16)
