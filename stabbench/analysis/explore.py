@@ -85,7 +85,6 @@ def gradient(
     decoder: str = "weights",
     patterns: str = "auto:20",
     seed: int = 0,
-    model: TimeModel | None = None,
     progress: Callable[[str], None] = lambda text: None,
 ) -> list[Design]:
     """Measure every (d, s, m) that the schemes admit with n workers.
@@ -102,7 +101,6 @@ def gradient(
         Names of the grammar.
     seed : int
         Of the Gaussian partial gradients and the patterns.
-    model : TimeModel, optional
     progress : callable
         Called with every code before it is measured.
 
@@ -128,7 +126,7 @@ def gradient(
     for scheme in schemes:
         for code in admitted(scheme, n, wanted):
             progress(f"{code.spec}, stragglers {code.stragglers}")
-            rows.append(measure(code, chosen, precisions, patterns, seed, model or TimeModel()))
+            rows.append(measure(code, chosen, precisions, patterns, seed))
     if not rows:
         raise InputError(f"n={n}, stragglers={list(wanted)}: no scheme admits any (d, s, m)")
     return mark_pareto(rows)
@@ -163,7 +161,6 @@ def measure(
     precisions: Sequence[str],
     patterns: str,
     seed: int,
-    model: TimeModel,
 ) -> Design:
     """The design of one code."""
     rule = policy(patterns)
@@ -182,7 +179,7 @@ def measure(
         kappa=float(found.kappa_2.max()),
         amplification=float(found.amplification.max()),
         error={name: worst_error(choice, name, table, seed) for name in precisions},
-        time=expected_time(code, model).value,
+        time=expected_time(code, TimeModel()).value,
         label=rule.label(code.n, code.stragglers),
     )
 

@@ -77,7 +77,9 @@ class Gradient(Structure):
         ideal = ideal_weights(choice, code.arrived(pattern[None]))
         return gradient_budget(choice, (ideal[0][0], ideal[1][0]), trial, estimate)
 
-    def measures(self, choice: Choice, patterns: Array, trials: list[Trial]) -> dict[str, Any]:
+    def measures(
+        self, choice: Choice, patterns: Array, trials: list[Trial], relative: Array
+    ) -> dict[str, Any]:
         """Of approximate codes the arithmetic error alone, against the same weights exactly."""
         code = choice.code
         assert isinstance(code, GradientCode)

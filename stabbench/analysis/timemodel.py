@@ -195,4 +195,4 @@ def _more_than(s: int, n: int, late: Array) -> Array:
     total = np.zeros_like(late)
     for k in range(s + 1):
         total += math.comb(n, k) * late**k * (1 - late) ** (n - k)
-    return np.clip(1 - total, 0, 1)
+    return np.asarray(np.clip(1 - total, 0, 1))

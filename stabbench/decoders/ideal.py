@@ -109,6 +109,9 @@ def least_squares_weights(code: GradientCode, arrived: Array) -> Any:
     flint.fmpq_mat, m x rows; zero where nothing arrived
     """
     taken = np.flatnonzero(arrived)
+    weights = flint.fmpq_mat(code.reduction, len(arrived))
+    if not taken.size:
+        return weights
     matrix = code.encoding.rows(taken).rational()[0]
     target = wanted(code)
     basis = _independent(matrix)
@@ -119,7 +122,6 @@ def least_squares_weights(code: GradientCode, arrived: Array) -> Any:
         spread = matrix * chosen.transpose() * normal
         gram = spread.transpose() * spread
         projected = projected * gram.inv() * spread.transpose()
-    weights = flint.fmpq_mat(code.reduction, len(arrived))
     for w in range(code.reduction):
         for at, j in enumerate(taken):
             weights[w, int(j)] = projected[w, at]

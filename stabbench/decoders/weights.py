@@ -75,10 +75,16 @@ class Weights(Decoder):
     solve : str
         ``working``: weights are computed in decoding precision; ``float64``: in float64, then
         rounded to it once.
+    equilibrate : bool
+        Whether every equation, a column of M_F, is scaled to size 1 by a power of two. Partial
+        pivoting depends on the scales; published code leaves them.
     """
 
     solve: Literal["working", "float64"] = dataclasses.field(
         default="working", metadata={"help": "precision in which weights are solved"}
+    )
+    equilibrate: bool = dataclasses.field(
+        default=False, metadata={"help": "scale the equations by powers of two first"}
     )
 
     name: ClassVar[str] = "weights"
@@ -101,7 +107,7 @@ class Weights(Decoder):
         arrived = code.arrived(patterns)
 
         def solver(part: Part, taken: Array) -> Array:
-            return solved(part, taken, form, spare)
+            return solved(part, taken, form, spare, self.equilibrate)
 
         weights = assemble(code, arrived, solver, form.storage_dtype(code.is_complex))
         dtype = precision.decode_dtype(code.is_complex)
@@ -178,7 +184,9 @@ def _minimum_norm(matrix: Array, right: Array) -> Array:
     return checked(solution, matrix.dtype)
 
 
-def solved(part: Part, taken: Array, form: Precision, spare: Spare) -> Array:
+def solved(
+    part: Part, taken: Array, form: Precision, spare: Spare, equilibrate: bool = False
+) -> Array:
     """Weights of a batch of subsets of one part, shape (U, m, r), NaN without full rank.
 
     Parameters
@@ -189,8 +197,14 @@ def solved(part: Part, taken: Array, form: Precision, spare: Spare) -> Array:
     form : Precision
         Its storage is the arithmetic.
     spare : {"use", "drop"}
+    equilibrate : bool
+        Whether columns of M, and those of Q alike, are scaled by powers of two first.
     """
     matrix, target = part.matrix.rounded(form), part.target.rounded(form)
+    if equilibrate:
+        exponent = np.frexp(np.abs(matrix).max(axis=0))[1]
+        scale = np.ldexp(matrix.real.dtype.type(1), -exponent)
+        matrix, target = matrix * scale, target * scale
     dtype = np.result_type(matrix, target)
     m, rho = target.shape
     count, r = taken.shape

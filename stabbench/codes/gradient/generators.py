@@ -130,7 +130,7 @@ def erasure_that_fails(generator: Coefficients, erased: int) -> tuple[int, ...] 
     >>> erasure_that_fails(named("hamming", 7, 4), 2) is None
     True
     >>> erasure_that_fails(named("hamming", 7, 4), 3)
-    (0, 1, 4)
+    (0, 3, 6)
     """
     return next(failing(generator, erased), None)
 

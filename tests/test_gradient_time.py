@@ -1,0 +1,116 @@
+"""The time model and the design explorer."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import stabbench as sb
+from stabbench.analysis import explore
+from stabbench.analysis.timemodel import TimeModel, best, block_times, expected_time, nested_times
+
+
+def test_published_optimum_of_eight_workers() -> None:
+    rows = best(TimeModel(), 8)
+    assert rows[0][1:] == (4, 3)
+    assert rows[0][0] == pytest.approx(21.370, rel=5e-3)
+    times = {(d, m): time for time, d, m in rows}
+    assert times[1, 1] == pytest.approx(36.114, rel=5e-3)
+    assert min((time, d) for time, d, m in rows if m == 1)[1] == 8
+    assert times[8, 1] == pytest.approx(24.106, rel=5e-3)
+
+
+def test_one_exponential_has_harmonic_order_statistics() -> None:
+    model = TimeModel(x0=2.0, x_rate=0.5, y0=1.0, y_rate=float("inf"))
+    for s in range(5):
+        harmonic = sum(1 / i for i in range(s + 1, 7))
+        assert model.expected(6, 3, 1, s) == pytest.approx(7 + 3 / 0.5 * harmonic, rel=1e-9)
+
+
+@pytest.mark.parametrize(("n", "d", "m"), [(8, 4, 3), (12, 6, 2), (10, 1, 1), (6, 5, 1)])
+def test_quadrature_agrees_with_simulation(n: int, d: int, m: int) -> None:
+    model = TimeModel()
+    x, y = model.draw(np.random.default_rng(1), (40_000, n))
+    times = np.sort(d * x + y / m, axis=1)[:, n - (d - m) - 1]
+    half = 4 * times.std() / 200
+    assert abs(times.mean() - model.expected(n, d, m, d - m)) < half
+    if n % d == 0:
+        groups = np.sort((d * x + y / m).reshape(len(x), n // d, d), axis=2)[:, :, m - 1]
+        ready = groups.max(axis=1)
+        assert abs(ready.mean() - model.expected_groups(n, d, m)) < 4 * ready.std() / 200
+
+
+def test_equal_rates_are_no_special_case() -> None:
+    near = TimeModel(x_rate=0.4, y_rate=0.1000001).expected(8, 4, 1, 2)
+    assert TimeModel(x_rate=0.4, y_rate=0.1).expected(8, 4, 1, 2) == pytest.approx(near, rel=1e-5)
+
+
+def test_adaptive_schemes_are_simulated_with_an_interval() -> None:
+    model = TimeModel()
+    for spec, s in (("nested", 3), ("block-coordinate", 0)):
+        code: Any = sb.code(spec, n=8, stragglers=s)
+        time = expected_time(code, model, draws=4000)
+        again = expected_time(code, model, draws=4000, seed=1)
+        assert time.method == "simulation"
+        assert 0 < time.half_width < 0.05 * time.value
+        assert abs(time.value - again.value) < 2 * (time.half_width + again.half_width)
+
+
+def test_nested_is_never_later_than_any_of_its_levels() -> None:
+    code: Any = sb.code("nested", n=8, stragglers=3)
+    x, y = TimeModel().draw(np.random.default_rng(0), (500, 8))
+    found = nested_times(code, x, y)
+    for q in range(1, 5):
+        assert (found <= np.sort(q * x + y, axis=1)[:, 8 - q]).all()
+
+
+def test_blocks_without_spread_are_due_together() -> None:
+    code: Any = sb.code("block-coordinate", n=5, stragglers=0)
+    order = np.array([[float(code.order_statistic(q)) for q in range(1, 6)]])
+    time = block_times(code, order, np.zeros((1, 5)))[0]
+    assert time == pytest.approx(
+        float(code.order_statistic(5)) * code.sizes(10**6)[0] / 1e6, rel=1e-4
+    )
+
+
+def test_explorer_lists_what_schemes_admit() -> None:
+    rows = explore.gradient(6, ["kadhe[generator=chebyshev]", "fractional-repetition", "ye-abbe"])
+    found = {(row.code.partition("[")[0], row.load, row.stragglers, row.reduction) for row in rows}
+    pairs = [(d, d - m, m) for d in (2, 3, 6) for m in range(1, d)]
+    assert {one[1:] for one in found if one[0] == "kadhe"} == set(pairs)
+    assert {one[1:3] for one in found if one[0] == "fractional-repetition"} == {
+        (2, 1),
+        (3, 2),
+        (6, 5),
+    }
+    assert {one[1:] for one in found if one[0] == "ye-abbe"} == {
+        (s + m, s, m) for s in range(1, 6) for m in range(1, 7 - s)
+    }
+    assert any(row.pareto for row in rows)
+    assert not all(row.pareto for row in rows)
+    for row in rows:
+        assert row.error["float64"] < row.error["float32"]
+        assert row.communication == 1 / row.reduction
+
+
+def test_pareto_front_by_brute_force() -> None:
+    rows = explore.gradient(4, ["kadhe", "cyclic-repetition", "ye-abbe"])
+    for row in rows:
+        dominated = any(
+            other.load <= row.load
+            and other.stragglers >= row.stragglers
+            and other.reduction >= row.reduction
+            and all(round(other.digits[p], 1) >= round(row.digits[p], 1) for p in row.error)
+            and explore._costs(other) != explore._costs(row)
+            for other in rows
+        )
+        assert row.pareto == (not dominated)
+
+
+def test_explorer_says_what_is_wrong() -> None:
+    with pytest.raises(sb.InputError, match="no scheme admits"):
+        explore.gradient(5, ["fractional-repetition"], stragglers=[1])
+    with pytest.raises(sb.InputError, match="no gradient code"):
+        explore.gradient(5, ["gaussian"], stragglers=[1])
+    with pytest.raises(sb.InputError, match="unknown code"):
+        explore.gradient(5, ["kadhee"])
