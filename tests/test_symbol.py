@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 
 from stabbench.arithmetic.peeling import Undecodable, resolution
+from stabbench.arithmetic.sample_operator import Norms
 from stabbench.arithmetic.shift_tables import Array, Table, shift_table
 from stabbench.arithmetic.symbol import Symbol, growth_exponent, growth_factor, symbol
 from stabbench.arithmetic.zigzag import ORDERS, encode, plan
-from stabbench.arithmetic.zigzag_operator import Norms, ZigzagOperator
+from stabbench.arithmetic.zigzag_operator import ZigzagOperator
 from stabbench.errors import InputError
 
 S20 = shift_table("systematic", 20, 16)

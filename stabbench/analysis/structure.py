@@ -88,6 +88,32 @@ class Structure(ABC):
         """
         return np.zeros((0, choice.code.stragglers), dtype=np.int64), False
 
-    def measures(self, choice: Choice, patterns: Array, trials: list[Trial]) -> dict[str, Any]:
-        """Further measures of the decodable patterns, by name; none unless a structure has them."""
+    def measures(
+        self, choice: Choice, patterns: Array, trials: list[Trial], relative: Array
+    ) -> dict[str, Any]:
+        """Further measures of the decodable patterns, by name; none unless a structure has them.
+
+        Parameters
+        ----------
+        choice : Choice
+        patterns : int array, shape (P, n)
+        trials : list of Trial
+        relative : array, shape (trials, P)
+            Relative errors.
+        """
         return {}
+
+
+def block_lengths(choice: Choice) -> tuple[int, ...]:
+    """Rows of one block of every coded operand, which the data decide.
+
+    Raises
+    ------
+    ValueError
+        If the choice names no problem.
+    """
+    if choice.problem is None:
+        raise ValueError("block lengths are those of a problem's operands; the choice has none")
+    operands = choice.problem.operands(choice.precision, 0)
+    blocks = choice.problem.blocks(choice.system, operands)
+    return tuple(part.shape[1] for part in blocks[: len(choice.system.encoders)])

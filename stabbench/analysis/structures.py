@@ -4,13 +4,16 @@ from stabbench.analysis.evaluate import Function
 from stabbench.analysis.gradient import Gradient
 from stabbench.analysis.linear import Linear
 from stabbench.analysis.product import Product
+from stabbench.analysis.shift_add import Shifts
 from stabbench.analysis.structure import Structure
 from stabbench.codes.base import Code, LinearCode, System
 from stabbench.codes.gradient.base import GradientCode
 from stabbench.codes.lagrange import FunctionSystem
 from stabbench.codes.product import ProductSystem
+from stabbench.codes.shift_add import ShiftAdd
 
 STRUCTURES: tuple[tuple[type[Code | System], Structure], ...] = (
+    (ShiftAdd, Shifts()),
     (ProductSystem, Product()),
     (FunctionSystem, Function()),
     (LinearCode, Linear()),

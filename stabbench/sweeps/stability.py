@@ -14,7 +14,7 @@ from stabbench.analysis.conditions import Conditions
 from stabbench.analysis.metrics import Statistic
 from stabbench.analysis.noise import Noise, formula, noise
 from stabbench.analysis.patterns import patterns_of
-from stabbench.analysis.structure import Choice, Trial
+from stabbench.analysis.structure import Choice, Trial, block_lengths
 from stabbench.analysis.structures import structure_of
 from stabbench.analysis.survivors import Policy, policy
 from stabbench.arithmetic.precision import Precision, precision
@@ -32,6 +32,8 @@ from stabbench.sweeps.case import Case, Record
 Array = np.ndarray[Any, np.dtype[Any]]
 KIND = "stability"
 BATCH_BYTES = 1 << 26
+FILES = ("file", "generator", "table", "tableB")
+"""Parameters of codes that name a file."""
 TRUSTED = 0.1
 """Largest a(F) times unit round-off of the decoder at which first-order error theory holds."""
 
@@ -170,8 +172,12 @@ def run(case: Case) -> Record:
     system = setup.code.system(setup.problem.name)
     structure = structure_of(setup.code, system)
     choice = Choice(setup.code, system, setup.decoder, setup.precision, setup.spare, setup.problem)
+    lengths = block_lengths(choice)
+    reason = setup.decoder.accepts_size(setup.code, system, lengths)
+    if reason:
+        return Record(case, "skipped", reason)
     patterns, label = patterns_of(setup.policy, structure, choice, setup.seed)
-    measures: dict[str, Any] = {"patterns": len(patterns), "storage": storage(system)}
+    measures: dict[str, Any] = {"patterns": len(patterns), "storage": storage(system, lengths[0])}
     try:
         found = structure.conditions(choice, patterns)
     except OverflowError as error:
@@ -185,7 +191,7 @@ def run(case: Case) -> Record:
     relative, componentwise, seconds = measure(setup, system, patterns, found.decodable, trials)
     decodable = patterns[found.decodable]
     measures |= error_statistics(setup, found, decodable, relative, componentwise)
-    measures |= structure.measures(choice, decodable, trials)
+    measures |= structure.measures(choice, decodable, trials, relative)
     measures |= noise_statistics(setup, choice, decodable, relative, trials)
     measures["seconds"] = {
         "encode": sum(t.seconds["encode"] for t in trials) / len(trials),
@@ -321,10 +327,17 @@ def _row(survivors: tuple[int, ...], patterns: Array) -> Array:
     return np.isin(np.arange(patterns.shape[1]), survivors)
 
 
-def storage(system: System) -> float:
-    """The largest share of the coded operand that one worker holds; 1 is all of it."""
+def storage(system: System, length: int) -> float:
+    """The largest share of the coded operand that one worker holds; 1 is all of it.
+
+    Parameters
+    ----------
+    system : System
+    length : int
+        Rows of one block.
+    """
     encoder = system.encoders[0]
-    held = np.bincount(system.holder(0), weights=encoder.overhead(1)) / encoder.unknowns
+    held = np.bincount(system.holder(0), weights=encoder.overhead(length)) / encoder.unknowns
     return float(held.max())
 
 
@@ -341,7 +354,7 @@ def file_digests(parameters: Any) -> str:
     for key in ("code", "decoder"):
         spec = parse(parameters[key])
         paths += [spec.name.rpartition(":")[0]] if ".py:" in spec.name else []
-        paths += [str(value) for name, value in spec.parameters if name in ("file", "generator")]
+        paths += [str(value) for name, value in spec.parameters if name in FILES]
     paths += [parameters["data"]]
     digests = []
     for path in paths:
