@@ -8,6 +8,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
+from stabbench.analysis.survivors import policy
 from stabbench.errors import InputError
 from stabbench.grammar import expand, near, parse
 from stabbench.sweeps.case import Case, Record
@@ -132,11 +133,12 @@ def plan(grids: Iterable[Grid]) -> Plan:
         refused: dict[str, list[tuple[Request, InputError]]] = {}
         accepted = set()
         for request in grid.requests():
-            if request.stragglers >= request.n:
+            if not 0 <= request.stragglers < request.n:
                 raise InputError(
                     f"n={request.n} workers, {request.stragglers} stragglers; "
                     "allowed are stragglers from 0 to n - 1"
                 )
+            policy(request.patterns).count(request.n, request.stragglers)
             try:
                 case = request.case()
             except InputError as refusal:
@@ -202,7 +204,7 @@ def _tables(source: str) -> list[tuple[int, dict[str, Any]]]:
     except tomllib.TOMLDecodeError as error:
         raise InputError(f"{source}: no TOML ({error})") from None
     tables = document.pop("grid", [])
-    if not isinstance(tables, list) or not tables:
+    if not isinstance(tables, list) or not tables or not all(isinstance(t, dict) for t in tables):
         raise InputError(f"{source}: holds no [[grid]] table")
     merged = [{**document, **table} for table in tables]
     return list(enumerate(merged, start=1))
