@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from stabbench import __version__
 from stabbench.errors import InputError
 
 VERBS = {
@@ -62,7 +63,7 @@ class Verbs(click.Group):
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     epilog="Begin with: stabbench sweep smoke, then stabbench report results/smoke.",
 )
-@click.version_option(package_name="stabbench", message="%(version)s")
+@click.version_option(__version__, message="%(version)s")
 def main_group() -> None:
     """How many digits does a coded-computing scheme lose, on which stragglers, and why?"""
 

@@ -8,7 +8,13 @@ from stabbench.cli.options import workers
 @click.command("check")
 @click.argument("code")
 @workers
-@click.option("--limit", default=2000, show_default=True, help="Survivor sets tried one by one.")
+@click.option(
+    "--limit",
+    type=click.IntRange(min=1),
+    default=2000,
+    show_default=True,
+    help="Survivor sets tried one by one.",
+)
 def check_command(code: str, n: int, stragglers: int, limit: int) -> int:
     """Test whether CODE keeps its promises: linear, right dtypes, every threshold decodes.
 
