@@ -37,5 +37,5 @@ def write_bytes(path: str | os.PathLike[str], content: bytes) -> None:
 
 
 def write_text(path: str | os.PathLike[str], content: str) -> None:
-    """Write a UTF-8 text as `write_bytes` does."""
-    write_bytes(path, content.encode())
+    """Write a UTF-8 text as `write_bytes` does; characters that UTF-8 lacks are escaped."""
+    write_bytes(path, content.encode(errors="backslashreplace"))

@@ -14,7 +14,8 @@ def write(path: Path, content: str | bytes) -> Path:
     InputError
         If it cannot be written.
     """
-    data = content.encode() if isinstance(content, str) else content
+    # names of files may hold bytes that are no text, which Python keeps as lone surrogates
+    data = content.encode(errors="backslashreplace") if isinstance(content, str) else content
     beside = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
