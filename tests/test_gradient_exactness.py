@@ -29,7 +29,7 @@ def build(spec: str, n: int, s: int) -> GradientCode:
 
 
 def admissible(n: int) -> Iterator[GradientCode]:
-    """Every exact scheme with every (d, s, m) that it admits with d = s + m, and some with d more."""
+    """Every exact scheme with every (d, s, m), d = s + m, that it admits."""
     for s in range(n):
         for name in ("cyclic-repetition", "cyclic-mds", "reed-solomon"):
             yield build(name, n, s)
@@ -60,9 +60,9 @@ def survivors_of(code: GradientCode, most: int = 10**6) -> np.ndarray[Any, Any]:
 def assert_recovers(code: GradientCode, patterns: np.ndarray[Any, Any]) -> None:
     """D Phi_F = T for each pattern, exactly or in balls that hold T and are tiny."""
     if code.encoding.is_rational and not code.is_complex:
-        target, phi = wanted(code), code.encoding.rational()[0]
+        target, exact = wanted(code), code.encoding.rational()[0]
         for row in code.arrived(patterns):
-            assert least_squares_weights(code, row) * phi == target, (code, row)
+            assert least_squares_weights(code, row) * exact == target, (code, row)
         return
     with flint.ctx.workprec(300):
         phi = code.encoding.balls(300)

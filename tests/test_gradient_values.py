@@ -1,4 +1,4 @@
-"""Numbers that independent programs found: condition numbers within 5%, errors within a factor 3."""
+"""Numbers that independent programs found: condition numbers to 5%, errors to a factor 3."""
 
 from typing import Any
 

@@ -37,7 +37,7 @@ class BlockCoordinate(GradientCode):
     Examples
     --------
     >>> BlockCoordinate(4, 0, mu=Fraction(1), t0=Fraction(1)).sizes(100)
-    [55, 16, 14, 15]
+    [67, 15, 10, 8]
     """
 
     mu: Fraction = dataclasses.field(default=Fraction(1), metadata={"help": "rate of worker times"})

@@ -100,7 +100,7 @@ class CyclicRepetition(GradientCode):
     def null_rows(self) -> Any:
         """A rational basis of the null space of H: the identity on all columns but s pivots."""
         n, s, H = self.n, self.stragglers, self.check_matrix
-        pivots = np.sort(scipy.linalg.qr(H, mode="r", pivoting=True)[1][:s]) if s else []
+        pivots: Any = np.sort(scipy.linalg.qr(H, mode="r", pivoting=True)[1][:s]) if s else []
         rest = [c for c in range(n) if c not in pivots]
         rows = flint.fmpq_mat(n - s, n)
         columns = [[flint.fmpq(*x.as_integer_ratio()) for x in c] for c in H.T]
