@@ -127,7 +127,7 @@ def load_module(path: Path) -> ModuleType:
     sys.modules[name] = module
     try:
         specification.loader.exec_module(module)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         del sys.modules[name]
         line = getattr(error, "lineno", None) or _line_in(error, str(path))
         raise InputError(f"{path}, line {line}: {type(error).__name__}: {error}") from error
