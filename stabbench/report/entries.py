@@ -5,12 +5,12 @@ import functools
 import math
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
 
 from stabbench.arithmetic.precision import precision
 from stabbench.codes.registry import code as build_code
 from stabbench.decoders.registry import decoder as build_decoder
-from stabbench.grammar import parse
+from stabbench.grammar import canonical, parse
+from stabbench.problems.registry import data as build_data
 from stabbench.sweeps.case import Record
 
 AXES = ("code", "n", "stragglers", "precision", "decoder")
@@ -34,12 +34,9 @@ class Entry:
     Attributes
     ----------
     record : Record
-    setting : str
-        The parameters, other than those of `AXES`, in which the records of a report differ.
     """
 
     record: Record
-    setting: str = ""
 
     @property
     def code(self) -> str:
@@ -55,6 +52,11 @@ class Entry:
     def decoder(self) -> str:
         """The name of the decoder without defaults."""
         return decoder_name(self.record.case["decoder"])
+
+    @property
+    def data(self) -> str:
+        """The name of the data without defaults."""
+        return data_name(self.record.case["data"])
 
     @property
     def n(self) -> int:
@@ -100,31 +102,15 @@ class Entry:
         return compact(sorted(set(range(self.n)) - set(found.worst_survivors)))
 
 
-def entries(records: Sequence[Record]) -> list[Entry]:
-    """The records with the setting that tells them apart.
-
-    Parameters
-    ----------
-    records : sequence of Record
-        All of kind ``stability``.
-    """
-    keys = varying(records)
-    return [
-        Entry(r, ", ".join(f"{key}={_short(r.case.get(key))}" for key in keys)) for r in records
-    ]
+def entries(records: Iterable[Record]) -> list[Entry]:
+    """The records, all of kind ``stability``, as entries."""
+    return [Entry(record) for record in records]
 
 
 def varying(records: Sequence[Record]) -> list[str]:
-    """The parameters of `SETTINGS` that have more than one value."""
-    return [key for key in SETTINGS if len({r.case.get(key) for r in records}) > 1]
-
-
-def by_setting(found: Iterable[Entry]) -> dict[str, list[Entry]]:
-    """Entries grouped by setting, so that a plot compares what is comparable."""
-    groups: dict[str, list[Entry]] = {}
-    for entry in found:
-        groups.setdefault(entry.setting, []).append(entry)
-    return groups
+    """The parameters of `SETTINGS` that have more than one value where something was measured."""
+    measured = [r for r in records if r.measures] or records
+    return [key for key in SETTINGS if len({r.case.get(key) for r in measured}) > 1]
 
 
 def as_digits(error: float | None) -> float | None:
@@ -182,12 +168,17 @@ def decoder_name(text: str) -> str:
         return _file_name(text)
 
 
+@functools.lru_cache(maxsize=256)
+def data_name(text: str) -> str:
+    """The name without defaults; the name of a file without its directory."""
+    try:
+        built = build_data(text)
+    except Exception:  # noqa: BLE001  (as above)
+        return Path(text).name
+    return Path(text).name if built.name == "file" else canonical(built, built.name)
+
+
 def _file_name(text: str) -> str:
     """A name of a user's file without its directory."""
     path, mark, rest = text.partition(".py:")
     return Path(path).name + mark + rest if mark else text
-
-
-def _short(value: Any) -> str:
-    text = str(value)
-    return Path(text).name if text.startswith(("/", "./", "../", "~")) else text

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from stabbench.report.render import shown
+from stabbench.report.render import common, shown
 from stabbench.report.sections import Section
 from stabbench.report.table import Table
 from stabbench.sweeps.store import Store
@@ -69,17 +69,19 @@ def _counts(found: Sequence[Section]) -> list[tuple[str, int]]:
 
 
 def _view(table: Table) -> dict[str, Any]:
+    short, shared = table.condensed()
     rows = [
         [
             _cell(value, column.key, column.kind)
-            for value, column in zip(row, table.columns, strict=True)
+            for value, column in zip(row, short.columns, strict=True)
         ]
-        for row in table.rows
+        for row in short.rows
     ]
     return {
         "name": table.name,
         "title": table.title,
-        "columns": table.columns,
+        "common": common(shared),
+        "columns": short.columns,
         "rows": rows,
         "notes": table.notes,
     }

@@ -11,6 +11,8 @@ PlotMaker = Callable[[Sequence[Record]], Iterable[Plot]]
 TableMaker = Callable[[Sequence[Record]], Iterable[Table]]
 FactMaker = Callable[[Sequence[Record]], Iterable["Fact"]]
 
+BriefMaker = Callable[[Sequence[Record]], Table | None]
+
 
 @dataclasses.dataclass(frozen=True)
 class Fact:
@@ -35,6 +37,8 @@ class Sheet:
         From the records to the facts at the head of the page.
     terms : tuple of (str, str)
         Words of the tables and plots with their definitions.
+    brief : function, optional
+        From the records to the table that stands for the first one where that is long.
     """
 
     title: str
@@ -42,6 +46,7 @@ class Sheet:
     plots: tuple[PlotMaker, ...] = ()
     facts: FactMaker | None = None
     terms: tuple[tuple[str, str], ...] = ()
+    brief: BriefMaker | None = None
 
 
 SHEETS: dict[str, Sheet] = {}
@@ -55,6 +60,7 @@ def register(
     plots: Iterable[PlotMaker] = (),
     facts: FactMaker | None = None,
     terms: Iterable[tuple[str, str]] = (),
+    brief: BriefMaker | None = None,
 ) -> None:
     """State the tables and plots of a kind of case, in the order in which a report shows them.
 
@@ -75,6 +81,9 @@ def register(
         From the records to a few `Fact` values for the head of the page.
     terms : iterable of (str, str)
         Definitions for the page's section on reading it.
+    brief : function, optional
+        From the records to what a terminal shows where the first table is long; the first rows of
+        that table unless given.
 
     Raises
     ------
@@ -92,4 +101,4 @@ def register(
     """
     if kind in SHEETS:
         raise ValueError(f"kind {kind!r} is registered already")
-    SHEETS[kind] = Sheet(title, tuple(tables), tuple(plots), facts, tuple(terms))
+    SHEETS[kind] = Sheet(title, tuple(tables), tuple(plots), facts, tuple(terms), brief)

@@ -6,6 +6,7 @@ import math
 import os
 import re
 import shutil
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, TextIO
 
 from stabbench.report.table import Column, Kind, Table
@@ -69,10 +70,22 @@ def shown(value: Any, kind: Kind = "text") -> str:
     return _seconds(value) if kind == "seconds" else _number(value)
 
 
+def common(shared: Sequence[tuple[Column, Any]]) -> str:
+    """What all rows of a table have in common, as a sentence; empty for nothing.
+
+    Parameters
+    ----------
+    shared : sequence of (Column, value)
+        See `stabbench.report.table.Table.condensed`.
+    """
+    words = [f"{column.title} {shown(value, column.kind)}" for column, value in shared]
+    return f"all rows: {', '.join(words)}" if words else ""
+
+
 def terminal(
     table: Table, width: int | None = None, *, color: bool = False, ascii_only: bool = False
 ) -> str:
-    """A table as text for a terminal.
+    """A table as text for a terminal; what all rows have in common stands once, below the title.
 
     Parameters
     ----------
@@ -93,7 +106,8 @@ def terminal(
     from rich.console import Console
     from rich.text import Text
 
-    kept, left_out = _fitting(table, width)
+    short, shared = table.condensed()
+    kept, left_out = _fitting(short, width)
     drawn, natural = _rich(kept, ascii_only)
     out = io.StringIO()
     console = Console(
@@ -107,6 +121,9 @@ def terminal(
         emoji=False,
     )
     console.print(Text(_plain(table.title, ascii_only), style="bold"), soft_wrap=width is None)
+    if shared:
+        words = Text(_plain(common(shared), ascii_only), style="dim")
+        console.print(words, soft_wrap=width is None)
     console.print(drawn)
     notes = [*table.notes]
     if left_out:
@@ -143,13 +160,15 @@ def text_for(stream: TextIO, *tables: Table) -> str:
 
 
 def markdown(table: Table) -> str:
-    """A table in GitHub's Markdown."""
-    heads = [_md(column.title) for column in table.columns]
-    rules = ["---:" if column.numeric else ":---" for column in table.columns]
-    body = [[_md(cell) for cell in row] for row in _cells(table)]
+    """A table in GitHub's Markdown; what all rows have in common stands once, above it."""
+    short, shared = table.condensed()
+    heads = [_md(column.title) for column in short.columns]
+    rules = ["---:" if column.numeric else ":---" for column in short.columns]
+    body = [[_md(cell) for cell in row] for row in _cells(short)]
     lines = ["| " + " | ".join(row) + " |" for row in (heads, rules, *body)]
     notes = "".join(f"\n{_md(note)}\n" for note in table.notes)
-    return f"## {_md(table.title)}\n\n" + "\n".join(lines) + "\n" + notes
+    head = f"## {_md(table.title)}\n\n" + (f"{_md(common(shared))}\n\n" if shared else "")
+    return head + "\n".join(lines) + "\n" + notes
 
 
 def comma_separated(table: Table) -> str:
@@ -162,15 +181,17 @@ def comma_separated(table: Table) -> str:
 
 
 def latex(table: Table) -> str:
-    """A table for LaTeX with the packages booktabs and longtable."""
-    spec = "".join("r" if column.numeric else "l" for column in table.columns)
-    head = " & ".join(_tex(column.title) for column in table.columns) + r" \\"
-    body = [" & ".join(_tex(cell) for cell in row) + r" \\" for row in _cells(table)]
+    """A table for LaTeX with the packages booktabs and longtable; see `markdown`."""
+    short, shared = table.condensed()
+    title = _tex(table.title) + (f" ({_tex(common(shared))})" if shared else "")
+    spec = "".join("r" if column.numeric else "l" for column in short.columns)
+    head = " & ".join(_tex(column.title) for column in short.columns) + r" \\"
+    body = [" & ".join(_tex(cell) for cell in row) + r" \\" for row in _cells(short)]
     notes = [rf"\par\noindent {_tex(note)}" for note in table.notes]
     lines = [
         "% needs: booktabs, longtable",
         rf"\begin{{longtable}}{{{spec}}}",
-        rf"\caption{{{_tex(table.title)}}}\label{{tab:{table.name}}}\\",
+        rf"\caption{{{title}}}\label{{tab:{table.name}}}\\",
         r"\toprule",
         head,
         r"\midrule",

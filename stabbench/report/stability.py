@@ -5,8 +5,10 @@ from collections.abc import Iterator, Sequence
 
 from stabbench.report import tables
 from stabbench.report.entries import Entry, entries
+from stabbench.report.plots.comparison import comparisons
 from stabbench.report.plots.cost import cost
 from stabbench.report.plots.distribution import distribution
+from stabbench.report.plots.draws import spread
 from stabbench.report.plots.errors import error_against_n
 from stabbench.report.plots.heatmap import heatmap
 from stabbench.report.plots.noise import noise
@@ -75,8 +77,9 @@ def _digits(e: Entry | None) -> float:
 register(
     "stability",
     title="Stability of decoding",
-    tables=(tables.main, tables.advice, tables.why, tables.cost),
-    plots=(heatmap, error_against_n, distribution, prediction, cost, noise),
+    tables=(tables.main, tables.advice, tables.draws, tables.why, tables.cost),
+    plots=(heatmap, error_against_n, distribution, comparisons, spread, prediction, cost, noise),
     facts=facts,
+    brief=tables.ranking,
     terms=TERMS.items(),
 )

@@ -32,8 +32,8 @@ PARAMETERS: dict[str, Any] = {
     "ytick.labelsize": 8,
     "figure.titlesize": 11,
     "figure.titleweight": "bold",
-    "figure.dpi": 150,
-    "savefig.dpi": 150,
+    "figure.dpi": 140,
+    "savefig.dpi": 140,
     "axes.grid": True,
     "axes.axisbelow": True,
     "axes.edgecolor": "#555555",
@@ -71,7 +71,7 @@ def marker(index: int) -> str:
 
 
 def limits(
-    values: Iterable[float | None], most: float = LOST, spare: float = 0.3
+    values: Iterable[float | None], most: float = LOST, spare: float = 0.3, least: float = 2.1
 ) -> tuple[float, float]:
     """Ends of a logarithmic axis for values that may be zero, infinite or missing.
 
@@ -82,6 +82,8 @@ def limits(
         Values beyond it do not widen the axis; they are marked at its edge.
     spare : float
         Decades left free at both ends.
+    least : float
+        Decades that the axis has at least.
 
     Examples
     --------
@@ -91,7 +93,7 @@ def limits(
     """
     finite = [math.log10(v) for v in values if v is not None and LEAST <= v <= most]
     low, high = min(finite, default=-1.0) - spare, max(finite, default=0.0) + spare
-    missing = max(1.1 - (high - low), 0.0) / 2
+    missing = max(least - (high - low), 0.0) / 2
     return 10 ** (low - missing), 10 ** (high + missing)
 
 
@@ -171,11 +173,10 @@ def mark_edge(
     )
 
 
-def edge_legend(values: Iterable[float], ends: tuple[float, float]) -> "list[Line2D]":
-    """Legend entries for the arrow heads that values beyond an axis have at its edge."""
+def edge_legend(beyond: Sequence[float]) -> "list[Line2D]":
+    """Legend entries for the arrow heads that these values beyond an axis have at its edge."""
     from matplotlib.lines import Line2D
 
-    beyond = [value for value in values if value > ends[1]]
     found = [
         ("infinite (overflow)", GREY, any(math.isinf(value) for value in beyond)),
         ("beyond the axis", "white", any(math.isfinite(value) for value in beyond)),
@@ -187,9 +188,23 @@ def edge_legend(values: Iterable[float], ends: tuple[float, float]) -> "list[Lin
     ]
 
 
-def across(columns: int) -> float:
-    """Inches across for panels side by side and a legend at their right."""
-    return max(3.0 * columns, 5.4) + 2.6
+def apart(values: Sequence[int], most: int = 8) -> list[int]:
+    """Ticks of an axis: the values that occur, without some where they are many or close.
+
+    Examples
+    --------
+    >>> apart([10, 20, 30]), apart([4, 5, 6, 8, 12, 16, 24, 32], most=4)
+    ([10, 20, 30], [4, 16, 24, 32])
+    """
+    known = sorted(set(values))
+    least = (known[-1] - known[0]) / most
+    kept = [known[-1]]
+    for value in reversed(known[:-1]):
+        if kept[-1] - value >= least:
+            kept.append(value)
+    if kept[-1] != known[0] and len(kept) > 1:
+        kept[-1] = known[0]
+    return kept[::-1]
 
 
 def spacing(values: Sequence[int]) -> float:

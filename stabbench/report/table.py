@@ -81,11 +81,32 @@ class Table:
         )
 
     def head(self, count: int) -> "Table":
-        """The first rows, with a note of how many were left out."""
+        """The first rows, with a note of how many were left out and where they are."""
         if len(self.rows) <= count:
             return self
-        note = f"{len(self.rows) - count} more rows are in the files of the report"
+        note = f"{len(self.rows) - count} more rows are in tables/{self.name}.md"
         return dataclasses.replace(self, rows=self.rows[:count], notes=(*self.notes, note))
+
+    def condensed(self) -> tuple["Table", tuple[tuple[Column, Any], ...]]:
+        """The table without columns that say the same in every row, and what those say.
+
+        Columns without any value vanish. Digits and at least one other column stay.
+
+        Examples
+        --------
+        >>> columns = (Column("n", "n", "integer"), Column("code", "code"))
+        >>> short, shared = Table("t", "T", columns, ((6, "dct"), (6, "haar"))).condensed()
+        >>> short.rows, [(column.key, value) for column, value in shared]
+        ((('dct',), ('haar',)), [('n', 6)])
+        """
+        if len(self.rows) < 2:
+            return self, ()
+        columns = [(c, self.values(c.key)) for c in self.columns if c.kind != "digits"]
+        same = [(c, values[0]) for c, values in columns if all(v == values[0] for v in values)]
+        gone = {c.key for c, _ in same if len(same) < len(columns) or c is not columns[0][0]}
+        kept = {c.key for c in self.columns} - gone
+        shared = [(c, v) for c, v in same if c.key in gone and v not in (None, "")]
+        return self.only(kept), tuple(shared)
 
 
 def table(

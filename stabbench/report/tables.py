@@ -1,11 +1,14 @@
 """The tables of a report. How they look is in `render`, what a record holds in `entries`."""
 
 import math
+import statistics
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from stabbench.report.entries import Entry, as_digits, entries, varying
+from stabbench.report.selection import draws as drawn
+from stabbench.report.selection import select_count
 from stabbench.report.table import Column, Table, table
 from stabbench.sweeps.case import Record
 
@@ -26,6 +29,14 @@ COST_NOTE = (
     "storage is the part of the coded operand that one worker holds; encode and compute are for "
     "all workers, decode is the mean over survivor sets, planning included"
 )
+DRAWS_NOTE = (
+    "worst digits and worst κ₂ over survivor sets, then least, median and greatest over the draws; "
+    "best of: chosen among so many draws by the least singular value, before any error is known"
+)
+SCREEN = 40
+"""Most rows of a table that a terminal shows whole."""
+PLACE = ("n", "stragglers", "precision")
+RANKING = (*PLACE, "rank", "code", "decoder", "digits_worst", "digits_median")
 STATUSES = ("ok", "overflow", "undecodable", "skipped", "failed", "timeout")
 IDENTITY = (
     Column("code", "code", importance=0),
@@ -198,6 +209,71 @@ def plain(records: Sequence[Record]) -> Iterator[Table]:
     yield table(f"{kind}-records", f"Records of kind {kind}", columns, rows)
 
 
+def draws(records: Sequence[Record]) -> Iterator[Table]:
+    """How far the draws of a random code are apart, and what choosing among draws brings."""
+    rows = [
+        _identity(single[0]) | {"code": code, "draws": len(single)} | _spread(single, chosen)
+        for code, single, chosen in drawn(entries(records))
+    ]
+    if not rows:
+        return
+    columns = (
+        *IDENTITY,
+        Column("draws", "draws", "integer", 1),
+        Column("digits_min", "digits min", "digits", 0),
+        Column("digits_median", "digits median", "digits", 1),
+        Column("digits_max", "digits max", "digits", 0),
+        Column("kappa_min", "κ₂ min", "number", 3),
+        Column("kappa_median", "κ₂ median", "number", 4),
+        Column("kappa_max", "κ₂ max", "number", 3),
+        Column("select", "best of", "integer", 2),
+        Column("digits_select", "its digits", "digits", 2),
+        Column("kappa_select", "its κ₂", "number", 4),
+    )
+    yield table("draws", "Random draws of the same code", columns, rows, (DRAWS_NOTE,))
+
+
+def _spread(single: Sequence[Entry], chosen: Sequence[Entry]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    digits = [v for e in single if (v := e.digits()) is not None]
+    kappas = [v for e in single if (v := e.value("condition_number")) is not None]
+    for key, values in (("digits", digits), ("kappa", kappas)):
+        if values:
+            found |= {f"{key}_min": min(values), f"{key}_max": max(values)}
+            found[f"{key}_median"] = statistics.median_low(values)
+    if chosen:
+        best = max(chosen, key=select_count)
+        found |= {"select": select_count(best), "digits_select": best.digits()}
+        found["kappa_select"] = best.value("condition_number")
+    return found
+
+
+def ranking(records: Sequence[Record]) -> Table | None:
+    """The three best codes and the worst one per n, stragglers and precision, for a terminal.
+
+    Only the largest n where all n together would be more than `SCREEN` rows.
+    """
+    full = next(advice(records), None)
+    if full is None:
+        return None
+    groups: dict[tuple[int, str, int], list[dict[str, Any]]] = {}
+    for row in full.records():
+        groups.setdefault((row["stragglers"], row["precision"], row["n"]), []).append(row)
+    note = "each code with its best decoder; all are in tables/advice.md, all cases in summary.md"
+    title = "The best codes and the worst one, by worst digits"
+    if sum(min(len(rows), 4) for rows in groups.values()) > SCREEN:
+        largest = {(s, precision): n for s, precision, n in sorted(groups)}
+        groups = {key: rows for key, rows in groups.items() if largest[key[:2]] == key[2]}
+        title += ", at the largest n"
+    rows = []
+    for found in groups.values():
+        chosen = found if len(found) <= 4 else [*found[:3], found[-1]]
+        for number, row in enumerate(chosen):
+            rows.append(row if number == 0 else row | dict.fromkeys(PLACE))
+    columns = tuple(c for c in full.columns if c.key in RANKING)
+    return table("ranking", title, columns, rows, (note,))
+
+
 def _identity(e: Entry) -> dict[str, Any]:
     return {
         "code": e.code,
@@ -205,7 +281,7 @@ def _identity(e: Entry) -> dict[str, Any]:
         "stragglers": e.stragglers,
         "precision": e.precision,
         "decoder": e.decoder,
-        "data": e.record.case["data"],
+        "data": e.data,
     }
 
 

@@ -6,9 +6,9 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from stabbench.report.entries import Entry, by_setting, entries
+from stabbench.arithmetic.precision import precision as units
+from stabbench.report.entries import Entry
 from stabbench.report.table import Table
-from stabbench.sweeps.case import Record
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -17,6 +17,10 @@ LINES = 6
 """Most lines in one panel; a panel with fewer lines than this takes in small families."""
 ROWS = 5
 """Most rows of panels in one figure."""
+ALIKE = 2.0**20
+"""Precisions whose unit round-offs differ by less share an axis of errors."""
+COLUMNS = 4
+"""Most panels beside each other, unless one precision has more numbers of stragglers."""
 FORMATS = ("png", "svg", "pdf")
 Key = tuple[str, str]
 
@@ -34,7 +38,8 @@ class Plot:
     caption : str
         How to read it, for the page.
     data : Table
-        All numbers of the plot; they stand as CSV beside it.
+        All numbers of the plot; they stand as CSV beside it. Its first note says in words what is
+        the same for all of them.
     draw : callable
         From `data` to a matplotlib Figure. It is called within `style.context`.
     """
@@ -47,7 +52,7 @@ class Plot:
 
 
 def render(plot: Plot, formats: Sequence[str]) -> dict[str, bytes]:
-    """The plot's files by format, the same bytes for the same data.
+    """The plot's files by format, the same bytes for the same data; nothing without a format.
 
     The canvases are used directly: ``savefig`` draws everything twice.
     """
@@ -62,7 +67,9 @@ def render(plot: Plot, formats: Sequence[str]) -> dict[str, bytes]:
         "svg": (FigureCanvasSVG, "print_svg", {"Date": None, "Creator": "stabbench"}),
         "pdf": (FigureCanvasPdf, "print_pdf", {"CreationDate": None, "Creator": "stabbench"}),
     }
-    files = {}
+    files: dict[str, bytes] = {}
+    if not formats:
+        return files
     with context():
         figure = plot.draw(plot.data)
         layout, dpi = figure.get_layout_engine(), figure.dpi
@@ -79,59 +86,117 @@ def render(plot: Plot, formats: Sequence[str]) -> dict[str, bytes]:
 
 
 @dataclasses.dataclass(frozen=True)
+class Block:
+    """A row of panels with the same lines.
+
+    Attributes
+    ----------
+    families : str
+        What the lines are, in words.
+    keys : list of key
+        The lines in order.
+    precisions : list of str
+        A panel, or one per number of stragglers, for each.
+    """
+
+    families: str
+    keys: list[Key]
+    precisions: list[str]
+
+
+@dataclasses.dataclass(frozen=True)
 class Page:
     """The share of one figure in the lines of a report.
 
     Attributes
     ----------
-    precision, setting, number : str
-        What tells the figure from the others; `number` is empty where one figure is enough.
-    panels : list of (str, list of key)
-        See `groups`.
+    suffix : str
+        What tells the name of the figure from that of others.
+    words : str
+        The same for its title.
+    blocks : list of Block
     entries : list of Entry
-        Measured entries of this precision and setting.
-    names : dict
-        See `labels`.
+        Everything that may be drawn.
     """
 
-    precision: str
-    setting: str
-    number: str
-    panels: list[tuple[str, list[Key]]]
+    suffix: str
+    words: str
+    blocks: list[Block]
     entries: list[Entry]
-    names: dict[Key, str]
 
-    def title(self, what: str) -> str:
-        """The title of the figure."""
-        words = [self.setting, f"part {self.number}" if self.number else ""]
-        inside = ", ".join(word for word in words if word)
-        return f"{what}, {self.precision}" + (f" ({inside})" if inside else "")
+    @property
+    def shown(self) -> list[Entry]:
+        """The entries of the figure."""
+        return [e for _, mine in self.lines() for e in mine]
 
     def lines(self) -> Iterator[tuple[dict[str, Any], list[Entry]]]:
         """Every line: its place, colour and name as columns of a table, and its entries."""
-        for panel, (families, keys) in enumerate(self.panels):
-            for line, key in enumerate(keys):
-                place = {"panel": panel, "families": families, "line": line}
-                mine = [e for e in self.entries if e.key == key]
-                yield (
-                    {"precision": self.precision, **place, "code": self.names[key]},
-                    sorted(mine, key=lambda e: (e.stragglers, e.n)),
-                )
+        for panel, block in enumerate(self.blocks):
+            inside = [e for e in self.entries if e.precision in block.precisions]
+            names = labels(inside, decoders=not apart(inside))
+            for precision in block.precisions:
+                for line, key in enumerate(block.keys):
+                    place = {"panel": panel, "families": block.families, "line": line}
+                    mine = [e for e in inside if e.key == key and e.precision == precision]
+                    yield (
+                        {"precision": precision, **place, "code": names[key]},
+                        sorted(mine, key=lambda e: (e.stragglers, e.n)),
+                    )
 
 
-def pages(records: Sequence[Record]) -> Iterator[Page]:
-    """Lines per setting and precision, divided into figures and panels that stay readable."""
-    for setting, found in by_setting(entries(records)).items():
-        measured = [e for e in found if e.value("relative_error") is not None]
-        for precision in dict.fromkeys(e.precision for e in measured):
-            here = [e for e in measured if e.precision == precision]
-            apart = crossed(here)
-            names = labels(here, decoders=not apart)
-            panels = groups(here, decoders=apart)
-            for start in range(0, len(panels), ROWS):
-                number = str(start // ROWS + 1) if len(panels) > ROWS else ""
-                part = panels[start : start + ROWS]
-                yield Page(precision, setting, number, part, here, names)
+def pages(found: Sequence[Entry]) -> Iterator[Page]:
+    """Lines divided into figures and panels that stay readable.
+
+    A precision with many lines has a figure of its own; the others share one, those with the same
+    lines side by side.
+    """
+    made: dict[str, list[tuple[str, list[Key]]]] = {}
+    for e in sorted(found, key=lambda e: -e.unit):
+        made.setdefault(e.precision, [])
+    for precision in made:
+        here = [e for e in found if e.precision == precision]
+        made[precision] = groups(here, decoders=apart(here))
+    few = {name: panels for name, panels in made.items() if len(panels) == 1}
+    for precision, panels in made.items():
+        if precision not in few or len(few) == 1:
+            blocks = [Block(words, keys, [precision]) for words, keys in panels]
+            yield from _numbered(precision if len(made) > 1 else "", precision, blocks, found)
+    if len(few) > 1:
+        words = "other precisions" if len(few) < len(made) else ""
+        wide = len({e.stragglers for e in found if e.precision in few})
+        suffix = "others" if words else ""
+        yield from _numbered(suffix, words, _side_by_side(few, max(COLUMNS // wide, 1)), found)
+
+
+def _numbered(
+    suffix: str, words: str, blocks: list[Block], found: Sequence[Entry]
+) -> Iterator[Page]:
+    for start in range(0, len(blocks), ROWS):
+        number = str(start // ROWS + 1) if len(blocks) > ROWS else ""
+        name = "-".join(part for part in (suffix, number) if part)
+        title = ", ".join(part for part in (words, f"part {number}" if number else "") if part)
+        yield Page(name, title, blocks[start : start + ROWS], list(found))
+
+
+def _side_by_side(few: dict[str, list[tuple[str, list[Key]]]], most: int) -> list[Block]:
+    """A block for all precisions with the same lines; at most so many beside each other."""
+    blocks: list[Block] = []
+    for precision, ((families, keys),) in few.items():
+        for block in blocks:
+            ratio = units(block.precisions[0]).unit / units(precision).unit
+            if block.keys == keys and len(block.precisions) < most and ratio < ALIKE:
+                block.precisions.append(precision)
+                break
+        else:
+            blocks.append(Block(families, keys, [precision]))
+    return blocks
+
+
+def panels_of(block: Sequence[dict[str, Any]]) -> list[tuple[str, int]]:
+    """The precision and the stragglers of every panel that the rows of a block fill."""
+    names = list(dict.fromkeys(row["precision"] for row in block))
+    found = {(row["precision"], row["stragglers"]) for row in block}
+    return sorted(found, key=lambda pair: (names.index(pair[0]), pair[1]))
 
 
 def slug(*words: str) -> str:
@@ -145,13 +210,14 @@ def slug(*words: str) -> str:
     return re.sub(r"[^A-Za-z0-9.]+", "-", "-".join(word for word in words if word)).strip("-")
 
 
-def crossed(found: Sequence[Entry]) -> bool:
-    """Whether most codes are there with several decoders, which then get panels of their own."""
+def apart(found: Sequence[Entry]) -> bool:
+    """Whether decoders get panels of their own: most codes have several, and lines are many."""
     decoders: dict[str, set[str]] = {}
     for e in found:
         decoders.setdefault(e.key[0], set()).add(e.key[1])
     several = sum(len(names) > 1 for names in decoders.values())
-    return len(decoders) > 1 and 2 * several > len(decoders)
+    many = sum(map(len, decoders.values())) > LINES
+    return many and len(decoders) > 1 and 2 * several > len(decoders)
 
 
 def labels(found: Sequence[Entry], *, decoders: bool = True) -> dict[Key, str]:

@@ -5,14 +5,17 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from stabbench.report import style
-from stabbench.report.entries import Entry
-from stabbench.report.plots.base import Plot, pages, slug
+from stabbench.report.entries import Entry, entries
+from stabbench.report.plots.base import Plot, pages, panels_of, slug
+from stabbench.report.plots.frame import beside, rows_of_panels
+from stabbench.report.selection import fixed, measured, problems, usual
 from stabbench.report.table import Column, Table, table
 from stabbench.sweeps.case import Record
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from matplotlib.lines import Line2D
 
 NAME = "distribution"
 CAPTION = (
@@ -34,15 +37,26 @@ COLUMNS = (
 
 
 def distribution(records: Sequence[Record]) -> Iterator[Plot]:
-    """A figure per setting and precision; panels per group of codes and number of stragglers."""
-    for page in pages(records):
-        rows = []
-        for place, mine in page.lines():
-            largest = {e.stragglers: e for e in mine}
-            rows += [place | row for e in largest.values() for row in _rows(e)]
-        title = page.title("Distribution of the error over survivor sets")
-        name = slug(NAME, page.precision, page.setting, page.number)
-        yield Plot(name, title, CAPTION, table(name, title, COLUMNS, rows), draw)
+    """Figures of all codes in the main setting, where several can be compared."""
+    for problem, found in problems(entries(records)):
+        for page in pages(_chosen(found)):
+            rows = [place | row for place, mine in page.lines() for e in mine for row in _rows(e)]
+            title = "Distribution of the error over survivor sets"
+            title = ", ".join(filter(None, (title, page.words, problem)))
+            name = slug(NAME, page.suffix, problem)
+            notes = (fixed(page.shown, ("precision",)),)
+            yield Plot(name, title, CAPTION, table(name, title, COLUMNS, rows, notes), draw)
+
+
+def _chosen(found: Sequence[Entry]) -> list[Entry]:
+    """Every code once per precision and stragglers, at its largest n; alone it is left out."""
+    largest: dict[tuple[Any, ...], Entry] = {}
+    for e in sorted(measured(usual(found)), key=lambda e: e.n):
+        largest[e.key, e.precision, e.stragglers] = e
+    codes: dict[str, set[str]] = {}
+    for e in largest.values():
+        codes.setdefault(e.precision, set()).add(e.record.case["code"])
+    return [e for e in largest.values() if len(codes[e.precision]) > 1]
 
 
 def _rows(e: Entry) -> Iterator[dict[str, Any]]:
@@ -61,33 +75,33 @@ def quantiles(e: Entry) -> list[tuple[float, float]]:
 
 
 def draw(data: Table) -> "Figure":
-    """Draw the table: a row of panels per group, a column per number of stragglers."""
-    from matplotlib.figure import Figure
-
+    """Draw the table: a row of panels per group, a panel per precision and stragglers."""
     rows = data.records()
-    parts = list(dict.fromkeys((row["panel"], row["families"]) for row in rows))
-    columns = sorted({row["stragglers"] for row in rows})
-    size = (style.across(len(columns)), 2.3 * len(parts) + 0.6)
-    figure = Figure(figsize=size, layout="constrained")
-    figure.suptitle(data.title)
-    grid = figure.subplots(len(parts), len(columns), squeeze=False, sharey=True, sharex="row")
-    for panels, (panel, families) in zip(grid, parts, strict=True):
-        shown = [row for row in rows if row["panel"] == panel]
-        ends = style.limits([row["error"] for row in shown])
-        for axes, s in zip(panels, columns, strict=True):
-            here = [row for row in shown if row["stragglers"] == s]
+    blocks = [[r for r in rows if r["panel"] == i] for i in sorted({r["panel"] for r in rows})]
+    several = [key for key in ("precision", "stragglers", "n") if len({r[key] for r in rows}) > 1]
+    columns = [panels_of(block) for block in blocks]
+    space = rows_of_panels(data, 1.9, [len(panels) for panels in columns], blocks)
+    for i, block in enumerate(blocks):
+        first, beyond = None, list[float]()
+        for j, (precision, s) in enumerate(columns[i]):
+            axes = space.panel(i, j, first)
+            first = first or axes
+            ends = style.limits([r["error"] for r in block if r["precision"] == precision])
+            here = [r for r in block if (r["precision"], r["stragglers"]) == (precision, s)]
+            beyond += [r["error"] for r in here if r["error"] > ends[1]]
             _panel(axes, here, ends)
-            axes.set_title(f"{families}, s = {s}{_sizes(here)}")
-        panels[0].set_ylabel("share of survivor sets")
-        _legend(panels[-1], shown, ends)
-    for axes in grid[-1]:
-        axes.set_xlabel("relative error")
-    return figure
+            words = {"precision": precision, "stragglers": f"s = {s}", "n": _sizes(here)}
+            axes.set_title(", ".join(words[key] for key in several), loc="left")
+            axes.set_xlabel("relative error")
+        if first is not None:
+            first.set_ylabel("share of survivor sets")
+        beside(axes, _handles(block, beyond, explain=i == 0), block[0]["families"])
+    return space.figure
 
 
 def _sizes(rows: Sequence[dict[str, Any]]) -> str:
     counts = sorted({row["n"] for row in rows})
-    return f", n = {', '.join(str(n) for n in counts)}" if counts else ""
+    return f"n = {', '.join(str(n) for n in counts)}"
 
 
 def _panel(axes: "Axes", rows: Sequence[dict[str, Any]], ends: tuple[float, float]) -> None:
@@ -113,7 +127,9 @@ def _line(axes: "Axes", rows: Sequence[dict[str, Any]], ends: tuple[float, float
         style.mark_edge(axes, (value, y[leaves]), ends, paint=paint, vertical=False)
 
 
-def _legend(axes: "Axes", rows: Sequence[dict[str, Any]], ends: tuple[float, float]) -> None:
+def _handles(
+    rows: Sequence[dict[str, Any]], beyond: Sequence[float], *, explain: bool
+) -> "list[Line2D]":
     from matplotlib.lines import Line2D
 
     names = dict(sorted((row["line"], row["code"]) for row in rows))
@@ -121,7 +137,8 @@ def _legend(axes: "Axes", rows: Sequence[dict[str, Any]], ends: tuple[float, flo
         Line2D([], [], color=style.color(i), marker=style.marker(i), label=name)
         for i, name in names.items()
     ]
-    grey: dict[str, Any] = {"color": style.GREY, "marker": "o", "linestyle": "none"}
-    handles.append(Line2D([], [], markerfacecolor="white", label="worst", **grey))
-    handles += style.edge_legend([row["error"] for row in rows], ends)
-    axes.legend(handles=handles, loc="upper left", bbox_to_anchor=(1.02, 1.0))
+    if explain:
+        grey: dict[str, Any] = {"color": style.GREY, "marker": "o", "linestyle": "none"}
+        handles.append(Line2D([], [], label="median", **grey))
+        handles.append(Line2D([], [], markerfacecolor="white", label="worst", **grey))
+    return handles + style.edge_legend(beyond)

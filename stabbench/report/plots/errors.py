@@ -1,24 +1,27 @@
-"""Error against n: median and worst error of every code, with the bound u a(F)."""
+"""Error against n: median and worst error of every code, with the prediction u a(F)."""
 
 import math
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from stabbench.report import style
-from stabbench.report.entries import Entry
-from stabbench.report.plots.base import Plot, pages, slug
+from stabbench.report.entries import Entry, entries
+from stabbench.report.plots.base import Plot, pages, panels_of, slug
+from stabbench.report.plots.frame import beside, rows_of_panels
+from stabbench.report.selection import fixed, further_draws, main_setting, measured, problems
 from stabbench.report.table import Column, Table, table
 from stabbench.sweeps.case import Record
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from matplotlib.lines import Line2D
 
 NAME = "error-against-n"
 CAPTION = (
     "Filled markers and lines: median over survivor sets. Open markers: worst survivor set. "
-    "Dashed: the bound u a(F) at its worst. Filled arrow heads at the edge: infinite error "
-    "(overflow); open ones: beyond the axis."
+    "Dashed: u a(F) at its worst, the error that the amplification predicts. Filled arrow heads at "
+    "the edge: infinite error (overflow); open ones: beyond the axis."
 )
 COLUMNS = (
     Column("precision", "precision"),
@@ -36,12 +39,24 @@ COLUMNS = (
 
 
 def error_against_n(records: Sequence[Record]) -> Iterator[Plot]:
-    """A figure per setting and precision; panels per group of codes and number of stragglers."""
-    for page in pages(records):
-        rows = [place | _row(e) for place, mine in page.lines() for e in mine]
-        title = page.title("Relative error against n")
-        name = slug(NAME, page.precision, page.setting, page.number)
-        yield Plot(name, title, CAPTION, table(name, title, COLUMNS, rows), draw)
+    """Figures of all codes that were measured at several n, in the main setting."""
+    for problem, found in problems(entries(records)):
+        for page in pages(_series(main_setting(found))):
+            rows = [place | _row(e) for place, mine in page.lines() for e in mine]
+            title = ", ".join(filter(None, ("Relative error against n", page.words, problem)))
+            name = slug(NAME, page.suffix, problem)
+            notes = (fixed(page.shown, ("n", "precision")),)
+            yield Plot(name, title, CAPTION, table(name, title, COLUMNS, rows, notes), draw)
+
+
+def _series(found: Sequence[Entry]) -> list[Entry]:
+    """Measured entries of lines with at least two values of n; of a random code one draw."""
+    sizes: dict[tuple[Any, ...], set[int]] = {}
+    further = further_draws(found)
+    known = [e for e in measured(found) if e.record.case["code"] not in further]
+    for e in known:
+        sizes.setdefault((e.key, e.precision), set()).add(e.n)
+    return [e for e in known if len(sizes[e.key, e.precision]) > 1]
 
 
 def _row(e: Entry) -> dict[str, Any]:
@@ -56,36 +71,36 @@ def _row(e: Entry) -> dict[str, Any]:
 
 
 def draw(data: Table) -> "Figure":
-    """Draw the table: a row of panels per group, a column per number of stragglers."""
-    from matplotlib.figure import Figure
-
+    """Draw the table: a row of panels per group, a panel per precision and stragglers."""
     rows = data.records()
-    parts = list(dict.fromkeys((row["panel"], row["families"]) for row in rows))
-    columns = sorted({row["stragglers"] for row in rows})
-    size = (style.across(len(columns)), 2.5 * len(parts) + 0.6)
-    figure = Figure(figsize=size, layout="constrained")
-    figure.suptitle(data.title)
-    grid = figure.subplots(len(parts), len(columns), squeeze=False, sharey="row", sharex=True)
-    for panels, (panel, families) in zip(grid, parts, strict=True):
-        shown = [row for row in rows if row["panel"] == panel]
-        ends = style.limits([row[key] for row in shown for key in ("median", "worst", "bound")])
-        for axes, s in zip(panels, columns, strict=True):
-            _panel(axes, [row for row in shown if row["stragglers"] == s], ends)
-            axes.set_title(f"{families}, s = {s}")
-        panels[0].set_ylabel("relative error")
-        _legend(panels[-1], shown, ends)
-    for axes in grid[-1]:
-        axes.set_xlabel("workers n")
-    return figure
+    blocks = [[r for r in rows if r["panel"] == i] for i in sorted({r["panel"] for r in rows})]
+    several = [key for key in ("precision", "stragglers") if len({r[key] for r in rows}) > 1]
+    columns = [panels_of(block) for block in blocks]
+    space = rows_of_panels(data, 2.2, [len(panels) for panels in columns], blocks)
+    for i, block in enumerate(blocks):
+        ends = style.limits([r[key] for r in block for key in ("median", "worst", "bound")])
+        first = None
+        for j, (precision, s) in enumerate(columns[i]):
+            axes = space.panel(i, j, first)
+            first = first or axes
+            here = [r for r in block if (r["precision"], r["stragglers"]) == (precision, s)]
+            _panel(axes, here, ends)
+            words = {"precision": precision, "stragglers": f"s = {s}"}
+            axes.set_title(", ".join(words[key] for key in several), loc="left")
+            axes.set_xlabel("workers n")
+        if first is not None:
+            first.set_ylabel("relative error")
+        beside(axes, _handles(block, ends, explain=i == 0), block[0]["families"])
+    return space.figure
 
 
 def _panel(axes: "Axes", rows: Sequence[dict[str, Any]], ends: tuple[float, float]) -> None:
     style.logarithmic(axes.yaxis, ends)
     counts = sorted({row["n"] for row in rows})
-    if not counts:
-        return
-    axes.set_xticks(counts)
-    total = max((row["line"] for row in rows), default=0) + 1
+    axes.set_xticks(style.apart(counts))
+    total = max(row["line"] for row in rows) + 1
+    margin = max(0.05 * (counts[-1] - counts[0]), 0.3) + total / 2 * style.spacing(counts)
+    axes.set_xlim(counts[0] - margin, counts[-1] + margin)
     for line in sorted({row["line"] for row in rows}):
         mine = [row for row in rows if row["line"] == line]
         shift = (line - (total - 1) / 2) * style.spacing(counts)
@@ -108,14 +123,16 @@ def _line(
     pairs = [(a, row["bound"]) for a, row in zip(x, rows, strict=True)]
     bounds = [(a, bound) for a, bound in pairs if bound and math.isfinite(bound)]
     if bounds:
-        dashed: dict[str, Any] = {"linestyle": "--", "linewidth": 1, "alpha": 0.8, "marker": "_"}
-        axes.plot(*zip(*bounds, strict=True), color=paint, **dashed)
+        dashed: dict[str, Any] = {"linestyle": "--", "linewidth": 0.9, "alpha": 0.7}
+        axes.plot(*zip(*bounds, strict=True), color=paint, zorder=1.5, **dashed)
     for a, row in zip(x, rows, strict=True):
         if not ends[0] <= row["worst"] <= ends[1]:
             style.mark_edge(axes, (a, row["worst"]), ends, paint=paint)
 
 
-def _legend(axes: "Axes", rows: Sequence[dict[str, Any]], ends: tuple[float, float]) -> None:
+def _handles(
+    rows: Sequence[dict[str, Any]], ends: tuple[float, float], *, explain: bool
+) -> "list[Line2D]":
     from matplotlib.lines import Line2D
 
     names = dict(sorted((row["line"], row["code"]) for row in rows))
@@ -123,12 +140,12 @@ def _legend(axes: "Axes", rows: Sequence[dict[str, Any]], ends: tuple[float, flo
         Line2D([], [], color=style.color(i), marker=style.marker(i), label=name)
         for i, name in names.items()
     ]
-    grey: dict[str, Any] = {"color": style.GREY}
-    handles += [
-        Line2D(
-            [], [], marker="o", markerfacecolor="white", linestyle="none", label="worst", **grey
-        ),
-        Line2D([], [], linestyle="--", marker="_", linewidth=1, label="bound u a(F)", **grey),
-    ]
-    handles += style.edge_legend([row["worst"] for row in rows], ends)
-    axes.legend(handles=handles, loc="upper left", bbox_to_anchor=(1.02, 1.0))
+    if explain:
+        open_style: dict[str, Any] = {"marker": "o", "markerfacecolor": "white"}
+        dashed: dict[str, Any] = {"linestyle": "--", "linewidth": 0.9}
+        handles += [
+            Line2D([], [], color=style.GREY, marker="o", label="median"),
+            Line2D([], [], color=style.GREY, linestyle="none", label="worst", **open_style),
+            Line2D([], [], color=style.GREY, label="predicted u a(F)", **dashed),
+        ]
+    return handles + style.edge_legend([row["worst"] for row in rows if row["worst"] > ends[1]])

@@ -4,8 +4,9 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from stabbench.report import style
-from stabbench.report.entries import Entry, by_setting, entries
+from stabbench.report.entries import Entry, entries
 from stabbench.report.plots.base import Plot, slug
+from stabbench.report.selection import fixed
 from stabbench.report.table import Column, Table, table
 from stabbench.sweeps.case import Record
 
@@ -32,14 +33,17 @@ COLUMNS = (
 
 
 def noise(records: Sequence[Record]) -> Iterator[Plot]:
-    """A figure per setting with noise."""
-    for setting, found in by_setting(entries(records)).items():
-        rows = [_row(e) for e in found if "noise_nmse" in e.record.measures]
-        if rows:
-            model = str(found[0].record.case.get("noise", ""))
-            title = f"Normalised squared error under noise, {model}"
-            name = slug(NAME, setting)
-            yield Plot(name, title, CAPTION, table(name, title, COLUMNS, rows), draw)
+    """A figure per noise."""
+    studied: dict[str, list[Entry]] = {}
+    for e in entries(records):
+        if "noise_nmse" in e.record.measures:
+            studied.setdefault(str(e.record.case.get("noise", "")), []).append(e)
+    for model, found in studied.items():
+        title = f"Normalised squared error under noise, {model}"
+        name = slug(NAME, model if len(studied) > 1 else "")
+        rows = [_row(e) for e in found]
+        notes = (fixed(found, ("n", "stragglers", "precision")),)
+        yield Plot(name, title, CAPTION, table(name, title, COLUMNS, rows, notes), draw)
 
 
 def _row(e: Entry) -> dict[str, Any]:

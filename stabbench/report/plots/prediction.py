@@ -4,99 +4,97 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from stabbench.report import style
-from stabbench.report.entries import Entry, by_setting, entries
-from stabbench.report.plots.base import Plot, slug
-from stabbench.report.plots.scatter import legend, points
+from stabbench.report.entries import Entry, entries
+from stabbench.report.plots.base import Plot
+from stabbench.report.plots.frame import beside, frame, legend_width
+from stabbench.report.plots.scatter import handles, points
+from stabbench.report.selection import fixed
 from stabbench.report.table import Column, Table, table
 from stabbench.sweeps.case import Record
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 NAME = "prediction"
 CAPTION = (
-    "Every point is a case: its worst error against its worst condition number (left) and its "
-    "worst amplification (right). Lines: error = u κ₂ and error = u a(F), one per unit round-off "
-    "u. Points above a line lost more digits than predicted, points far below it fewer. Arrow "
-    "heads at an edge: infinite (filled: overflow, undecodable survivor sets) or beyond the axis "
-    "(open)."
+    "Every point is a case: its worst error against what its worst condition number (left) and its "
+    "worst amplification (right) predict. On the line, error and prediction are equal; points "
+    "above it lost more digits than predicted, points far below it fewer. Arrow heads at an edge: "
+    "infinite (filled: overflow, undecodable survivor sets) or beyond the axis (open)."
 )
 COLUMNS = (
     Column("precision", "precision"),
     Column("family", "family"),
     Column("code", "code"),
     Column("decoder", "decoder"),
+    Column("data", "data"),
     Column("n", "n", "integer"),
     Column("stragglers", "s", "integer"),
     Column("unit", "u", "number"),
     Column("kappa", "worst κ₂", "number"),
     Column("amplification", "worst a(F)", "number"),
+    Column("kappa_error", "u κ₂", "number"),
+    Column("amplification_error", "u a(F)", "number"),
     Column("error", "worst error", "number"),
 )
 
 
 def prediction(records: Sequence[Record]) -> Iterator[Plot]:
-    """A figure per setting with two panels."""
-    for setting, found in by_setting(entries(records)).items():
-        known = ("condition_number", "relative_error")
-        rows = [_row(e) for e in found if None not in map(e.value, known)]
-        if rows:
-            title = "Condition number and amplification against worst error"
-            title += f" ({setting})" if setting else ""
-            name = slug(NAME, setting)
-            yield Plot(name, title, CAPTION, table(name, title, COLUMNS, rows), draw)
+    """One figure of all cases."""
+    known = ("condition_number", "relative_error")
+    found = [e for e in entries(records) if None not in map(e.value, known)]
+    if found:
+        title = "What predicts the worst error: condition number and amplification"
+        notes = (", ".join(filter(None, (f"{len(found)} cases", fixed(found)))),)
+        rows = [_row(e) for e in sorted(found, key=lambda e: -e.unit)]
+        yield Plot(NAME, title, CAPTION, table(NAME, title, COLUMNS, rows, notes), draw)
 
 
 def _row(e: Entry) -> dict[str, Any]:
     predicted = e.value("predicted_error")
+    kappa = e.value("condition_number")
     return {
         "precision": e.precision,
         "family": e.family,
         "code": e.code,
         "decoder": e.decoder,
+        "data": e.data,
         "n": e.n,
         "stragglers": e.stragglers,
         "unit": e.unit,
-        "kappa": e.value("condition_number"),
+        "kappa": kappa,
         "amplification": None if predicted is None else predicted / e.unit,
+        "kappa_error": None if kappa is None else e.unit * kappa,
+        "amplification_error": predicted,
         "error": e.value("relative_error"),
     }
 
 
 def draw(data: Table) -> "Figure":
     """Draw both panels with a common error axis."""
-    from matplotlib.figure import Figure
-
     rows = data.records()
-    figure = Figure(figsize=(9.6, 4.2), layout="constrained")
-    figure.suptitle(data.title)
-    left, right = figure.subplots(1, 2, sharey=True)
-    ends = style.limits([row["error"] for row in rows])
-    for axes, key, name in ((left, "kappa", "κ₂"), (right, "amplification", "a(F)")):
+    names = [row[key] for row in rows for key in ("family", "precision")]
+    room = legend_width([*names, "infinite (overflow)"])
+    space = frame(data, [3.6], [3.6, 3.6], right=room, titled=False)
+    left = space.panel(0, 0)
+    right = space.panel(0, 1, left)
+    predicted = [row[key] for row in rows for key in ("kappa_error", "amplification_error")]
+    ends = style.limits([row["error"] for row in rows] + predicted)
+    for axes, key in ((left, "kappa_error"), (right, "amplification_error")):
         known = [row for row in rows if row[key] is not None]
-        across = points(axes, known, (key, "error"), ends)
-        _lines(axes, known, across, ends)
-        axes.set_title(f"line: error = u {name}")
-    left.set_xlabel("worst condition number κ₂")
-    right.set_xlabel("worst amplification a(F)")
+        points(axes, known, (key, "error"), (ends, ends), rows)
+        axes.plot(ends, ends, color="#444444", linewidth=1, zorder=1)
+        axes.text(
+            *(0.6, 0.62),
+            "error = prediction",
+            transform=axes.transAxes,
+            rotation=45,
+            rotation_mode="anchor",
+            fontsize=7.5,
+            color="#444444",
+        )
+    left.set_xlabel("predicted: u κ₂")
+    right.set_xlabel("predicted: u a(F)")
     left.set_ylabel("worst relative error")
-    legend(right, rows, ends)
-    return figure
-
-
-def _lines(
-    axes: "Axes",
-    rows: Sequence[dict[str, Any]],
-    across: tuple[float, float],
-    ends: tuple[float, float],
-) -> None:
-    names = list(dict.fromkeys(row["precision"] for row in rows))
-    for i, name in enumerate(names):
-        unit = next(row["unit"] for row in rows if row["precision"] == name)
-        low = max(across[0], ends[0] / unit)
-        high = min(across[1], ends[1] / unit)
-        if low < high:
-            axes.plot(
-                [low, high], [unit * low, unit * high], color=style.color(i), linewidth=1, zorder=1
-            )
+    beside(right, handles(rows, ends))
+    return space.figure

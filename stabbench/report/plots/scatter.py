@@ -1,4 +1,4 @@
-"""Points of all cases on logarithmic axes: a colour per precision, a marker per family."""
+"""Points of all cases on logarithmic axes: a colour per family, a marker per precision."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -7,14 +7,19 @@ from stabbench.report import style
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.lines import Line2D
 
 Rows = Sequence[dict[str, Any]]
 
 
 def points(
-    axes: "Axes", rows: Rows, keys: tuple[str, str], ends: tuple[float, float]
-) -> tuple[float, float]:
-    """Draw `rows` at the values of two keys; returns the ends of the x axis.
+    axes: "Axes",
+    rows: Rows,
+    keys: tuple[str, str],
+    ends: tuple[tuple[float, float], tuple[float, float]],
+    every: Rows,
+) -> None:
+    """Draw `rows` at the values of two keys, those beyond an axis at its edge.
 
     Parameters
     ----------
@@ -23,50 +28,48 @@ def points(
         With ``precision``, ``family`` and both keys.
     keys : (str, str)
         Of x and y.
-    ends : (float, float)
-        Ends of the y axis.
+    ends : ((float, float), (float, float))
+        Of the x axis and of the y axis.
+    every : sequence of dict
+        All rows of the figure: they decide colours and markers.
     """
-    across = style.limits([row[keys[0]] for row in rows], style.FARTHEST)
-    style.logarithmic(axes.xaxis, across)
-    style.logarithmic(axes.yaxis, ends)
-    for family, shape in families(rows).items():
-        for precision, paint in precisions(rows).items():
-            pairs = [
-                (row[keys[0]], row[keys[1]])
-                for row in rows
-                if (row["family"], row["precision"]) == (family, precision)
-            ]
-            _group(axes, pairs, (across, ends), paint, shape)
-    return across
+    style.logarithmic(axes.xaxis, ends[0])
+    style.logarithmic(axes.yaxis, ends[1])
+    paints, shapes = families(every), precisions(every)
+    groups: dict[tuple[str, str], list[tuple[float, float]]] = {}
+    for row in rows:
+        pairs = groups.setdefault((row["family"], row["precision"]), [])
+        pairs.append((row[keys[0]], row[keys[1]]))
+    for (family, precision), pairs in groups.items():
+        _group(axes, pairs, ends, paints[family], shapes[precision])
 
 
-def legend(axes: "Axes", rows: Rows, ends: tuple[float, float]) -> None:
-    """The legend of colours and markers, right of the axes."""
+def handles(rows: Rows, ends: tuple[float, float]) -> "list[Line2D]":
+    """The legend entries of colours and markers."""
     from matplotlib.lines import Line2D
 
-    none: dict[str, Any] = {"linestyle": "none"}
-    handles = [
-        Line2D([], [], marker="o", color=paint, label=name, **none)
-        for name, paint in precisions(rows).items()
+    none: dict[str, Any] = {"linestyle": "none", "markeredgecolor": "white"}
+    made = [
+        Line2D([], [], marker="o", color=paint, label=name, markersize=7, **none)
+        for name, paint in families(rows).items()
     ]
-    handles += [
-        Line2D([], [], marker=shape, color=style.GREY, label=name, **none)
-        for name, shape in families(rows).items()
+    made += [
+        Line2D([], [], marker=shape, color=style.GREY, label=name, markersize=6, **none)
+        for name, shape in precisions(rows).items()
     ]
-    handles += style.edge_legend([row["error"] for row in rows], ends)
-    axes.legend(handles=handles, loc="upper left", bbox_to_anchor=(1.02, 1.0))
+    return made + style.edge_legend([row["error"] for row in rows if row["error"] > ends[1]])
 
 
 def precisions(rows: Rows) -> dict[str, str]:
-    """The colour of each precision."""
+    """The marker of each precision."""
     names = dict.fromkeys(row["precision"] for row in rows)
-    return {name: style.color(i) for i, name in enumerate(names)}
+    return {name: style.marker(i) for i, name in enumerate(names)}
 
 
 def families(rows: Rows) -> dict[str, str]:
-    """The marker of each family."""
+    """The colour of each family."""
     names = dict.fromkeys(row["family"] for row in rows)
-    return {name: style.marker(i) for i, name in enumerate(names)}
+    return {name: style.color(i) for i, name in enumerate(names)}
 
 
 def _group(
@@ -78,15 +81,11 @@ def _group(
 ) -> None:
     within = [p for p in pairs if all(e[0] <= v <= e[1] for v, e in zip(p, ends, strict=True))]
     if within:
-        axes.plot(
-            *zip(*within, strict=True), marker=shape, color=paint, linestyle="none", alpha=0.75
-        )
-    for x, y in set(pairs) - set(within):
-        wide = not ends[0][0] <= x <= ends[0][1]
-        tall = not ends[1][0] <= y <= ends[1][1]
-        if wide:
-            place = x, style.inside(y, ends[1])
-            style.mark_edge(axes, place, ends[0], paint=paint, vertical=False)
-        if tall:
-            place = style.inside(x, ends[0]), y
-            style.mark_edge(axes, place, ends[1], paint=paint)
+        outline: dict[str, Any] = {"markeredgecolor": "white", "markeredgewidth": 0.5}
+        outline |= {"linestyle": "none", "markersize": 5.5}
+        axes.plot(*zip(*within, strict=True), marker=shape, color=paint, **outline)
+    for x, y in sorted(set(pairs) - set(within)):
+        if ends[1][0] <= y <= ends[1][1]:
+            style.mark_edge(axes, (x, y), ends[0], paint=paint, vertical=False)
+        else:
+            style.mark_edge(axes, (style.inside(x, ends[0]), y), ends[1], paint=paint)
