@@ -22,8 +22,10 @@ from stabbench.analysis.metrics import Statistic
 from stabbench.errors import InputError
 from stabbench.report import Report, registry, render, report, style, tables
 from stabbench.report.plots import base
+from stabbench.report.plots.comparison import comparisons
 from stabbench.report.plots.cost import cost
 from stabbench.report.plots.distribution import distribution
+from stabbench.report.plots.draws import spread
 from stabbench.report.plots.errors import error_against_n
 from stabbench.report.plots.heatmap import heatmap
 from stabbench.report.plots.prediction import prediction
@@ -33,7 +35,7 @@ from stabbench.report.table import Column, Table
 from stabbench.sweeps.case import Case, Record
 from stabbench.sweeps.store import Store
 
-MAKERS = (heatmap, error_against_n, distribution, prediction, cost)
+MAKERS = (heatmap, error_against_n, distribution, comparisons, prediction, cost)
 NASTY = 'a_b & 50% #1 {x} $y$ ~^ \\z | <b>"q"</b> `c` κ₂ ∞'
 
 
@@ -123,7 +125,7 @@ def test_a_report_writes_every_table_and_plot_in_every_format(written: Report) -
     assert {f"tables/{name}.{end}" for name in names for end in ("csv", "md", "tex")} <= files
     plots = {plot.name for section in written.sections for plot in section.plots}
     assert {f"plots/{name}.{end}" for name in plots for end in ("csv", "png", "svg")} <= files
-    assert {"digits-s2", "prediction", "cost", "error-against-n-float32"} <= plots
+    assert {"digits-s2", "prediction", "cost", "error-against-n", "distribution"} == plots
     assert {written.index, *written.tables, *written.plots} == {
         written.directory / name for name in files
     }
@@ -143,8 +145,9 @@ def test_the_page_stands_alone_and_its_links_lead_somewhere(written: Report) -> 
 
 def test_the_plotted_numbers_are_those_of_the_records(written: Report) -> None:
     store = Store.existing(written.directory.parent)
-    lines = (written.directory / "plots" / "error-against-n-float32.csv").read_text()
-    rows = {(row["code"], int(row["n"])): row for row in csv.DictReader(io.StringIO(lines))}
+    lines = (written.directory / "plots" / "error-against-n.csv").read_text()
+    every = [r for r in csv.DictReader(io.StringIO(lines)) if r["precision"] == "float32"]
+    rows = {(row["code"], int(row["n"])): row for row in every}
     found = [r for r in store.records.values() if r.case["precision"] == "float32"]
     assert len(rows) == len(found) == 4
     for r in found:
@@ -195,7 +198,8 @@ def test_settings_are_columns_only_where_they_differ() -> None:
     one, two = record(seed=0), record(seed=1)
     assert "seed" not in [c.key for c in tables.summary([one]).columns]
     assert tables.summary([one, two]).values("seed") == [0, 1]
-    assert len(list(prediction([one, two]))) == 2
+    (plot,) = prediction([one, two])
+    assert len(plot.data.rows) == 2
 
 
 def test_the_budget_names_its_largest_stage_and_predictions() -> None:
@@ -282,12 +286,19 @@ def test_infinite_errors_stay_in_data_and_are_marked() -> None:
         assert "infinite (overflow)" in [text.get_text() for text in legend.get_texts()]
 
 
-@pytest.mark.parametrize("errors", [[math.inf], [0.0, 5e-324, 1e-3, 1e200]])
+@pytest.mark.parametrize("errors", [[math.inf, math.inf], [0.0, 5e-324, 1e-3, 1e200]])
 def test_extreme_errors_are_drawn_and_none_is_dropped(errors: list[float]) -> None:
-    found = [record(n=n, error=error) for n, error in enumerate(errors, start=4)]
+    found = [
+        record(code, n=n, error=error, decoder=decoder)
+        for code in ("dct", "haar")
+        for decoder in ("solve", "lstsq")
+        for n, error in enumerate(errors, start=4)
+    ]
+    one, all_of_them = 2 * len(errors), 4 * len(errors)
+    rows = {heatmap: one, error_against_n: all_of_them, distribution: 2 * 3, comparisons: 4}
     for maker in MAKERS:
         (plot,) = maker(found)
-        assert len(plot.data.rows) == (3 if maker is distribution else len(errors))
+        assert len(plot.data.rows) == rows.get(maker, all_of_them), plot.name
         with style.context():
             plot.draw(plot.data).draw_without_rendering()
 
@@ -314,18 +325,22 @@ def test_heat_map_colours_are_the_digits_and_grey_where_missing() -> None:
 
 
 def test_the_distribution_takes_the_largest_n_and_all_its_quantiles() -> None:
-    (plot,) = distribution([record(n=4), record(n=6, error=1e-4)])
-    assert plot.data.values("n") == [6, 6, 6]
-    assert plot.data.values("share") == [0.0, 0.5, 1.0]
-    assert plot.data.values("error") == [1e-5, 1e-5, 1e-4]
+    one = [record(n=4), record(n=6, error=1e-4)]
+    assert list(distribution(one)) == []
+    (plot,) = distribution([*one, record("haar", n=4), record("haar", n=6)])
+    assert plot.data.values("n") == [6] * 6
+    mine = [row for row in plot.data.records() if row["code"] == "dct"]
+    assert [row["share"] for row in mine] == [0.0, 0.5, 1.0]
+    assert [row["error"] for row in mine] == [1e-5, 1e-5, 1e-4]
 
 
 @pytest.mark.parametrize("decoders", [["solve"], ["solve", "lstsq"]])
 def test_many_codes_are_divided_into_readable_panels(decoders: list[str]) -> None:
     found = [
-        record(f"gaussian[seed={seed}]", decoder=decoder)
-        for seed in range(35)
+        record(f"unknown[a={a}]", decoder=decoder, n=n)
+        for a in range(35)
         for decoder in decoders
+        for n in (4, 6)
     ]
     plots = list(error_against_n(found))
     panels: dict[tuple[str, int], set[str]] = {}
@@ -335,6 +350,122 @@ def test_many_codes_are_divided_into_readable_panels(decoders: list[str]) -> Non
     assert max(len(codes) for codes in panels.values()) <= base.LINES
     assert sum(len(codes) for codes in panels.values()) == 35 * len(decoders)
     assert len({plot.name for plot in plots}) == len(plots)
+
+
+def test_a_line_needs_two_values_of_n() -> None:
+    found = [record(n=n) for n in (4, 6)] + [record("haar"), record(decoder="lstsq")]
+    (plot,) = error_against_n(found)
+    assert [(row["code"], row["n"]) for row in plot.data.records()] == [("dct", 4), ("dct", 6)]
+    assert list(error_against_n(found[2:])) == []
+
+
+def test_alike_precisions_with_few_lines_share_a_row_of_panels_and_none_is_empty() -> None:
+    names = ("float32", "bfloat16", "float64")
+    found = [
+        record(code, n=n, precision=name)
+        for code in ("dct", "haar")
+        for name in names
+        for n in (4, 6)
+    ]
+    (plot,) = error_against_n(found)
+    places = {(row["panel"], row["precision"]) for row in plot.data.records()}
+    assert places == {(0, "bfloat16"), (0, "float32"), (1, "float64")}
+    with style.context():
+        figure = plot.draw(plot.data)
+    assert [axes.get_title("left") for axes in figure.axes] == ["bfloat16", "float32", "float64"]
+    for axes in figure.axes:
+        assert axes.get_xticks().tolist() == [4, 6]
+        assert all(label.get_visible() for label in axes.get_xticklabels())
+        assert len(axes.lines) > 0
+    first, second = figure.axes[:2]
+    assert first.get_ylim() == second.get_ylim()
+
+
+def test_figures_show_the_main_setting_and_comparisons_the_others() -> None:
+    found = [record(code, n=n) for code in ("dct", "haar") for n in (4, 6)]
+    others = [
+        record("dct", n=6, error=1e-3, data="uniform"),
+        record("dct", n=6, error=1e-2, decoder="inverse"),
+        record("cauchy", n=6, error=1e-1, spare="drop"),
+    ]
+    for maker in (heatmap, error_against_n):
+        (plot,) = maker([*found, *others])
+        assert {row["code"] for row in plot.data.records()} == {"dct", "haar"}
+        assert len(plot.data.rows) == 4
+    decoders, data = comparisons([*found, *others])
+    assert (decoders.name, data.name) == ("decoders", "data")
+    shown = [(row["code"], row["value"], row["worst"]) for row in decoders.data.records()]
+    assert shown == [("dct", "solve", 5.0), ("dct", "inverse", 2.0)]
+    assert data.data.values("value") == ["gaussian", "uniform"]
+    assert decoders.data.notes == ("n = 6, s = 2, float32, data gaussian, 1 trial",)
+
+
+def test_draws_are_counted_and_the_chosen_one_is_told_apart() -> None:
+    errors = [1e-3, 1e-5, 1e-4]
+    found = [record(f"gaussian[seed={i},select=1]", error=e) for i, e in enumerate(errors)]
+    found.append(record("gaussian[seed=0,select=20]", error=1e-6))
+    assert list(tables.draws([found[0], record()])) == []
+    (table,) = tables.draws([*found, record()])
+    (row,) = table.records()
+    assert [row[f"digits_{key}"] for key in ("min", "median", "max")] == [3.0, 4.0, 5.0]
+    assert (row["code"], row["draws"], row["select"]) == ("gaussian", 3, 20)
+    assert row["digits_select"] == pytest.approx(6.0)
+    (plot,) = spread([*found, record()])
+    assert plot.data.values("select") == [1, 1, 1, 20]
+    (map_of_digits,) = heatmap([*found, record()])
+    assert set(map_of_digits.data.values("code")) == {"gaussian", "dct"}
+
+
+def test_a_later_report_leaves_no_stale_plot_and_no_gap(tmp_path: Path) -> None:
+    many = [record(code, n=n) for code in ("dct", "haar") for n in (4, 6)]
+    target = tmp_path / "target"
+    first = report(stored(tmp_path / "one", many), target, ["svg"])
+    mine = target / "plots" / "mine.svg"
+    mine.write_text("a file of the user")
+    second = report(stored(tmp_path / "two", [record()]), target, ["png"])
+    gone = {*first.tables, *first.plots} - {*second.tables, *second.plots}
+    assert "error-against-n.svg" in {path.name for path in gone}
+    assert not any(path.exists() for path in gone)
+    assert all(path.is_file() for path in (*second.tables, *second.plots))
+    assert mine.is_file()
+
+
+def test_a_page_of_somebody_else_names_nothing_of_ours(tmp_path: Path) -> None:
+    kept = tmp_path / "target" / "plots" / "theirs.png"
+    kept.parent.mkdir(parents=True)
+    kept.write_text("theirs")
+    (tmp_path / "target" / "index.html").write_text('<img src="plots/theirs.png">')
+    report(stored(tmp_path / "one", [record()]), tmp_path / "target", [])
+    assert kept.is_file()
+
+
+def test_what_all_rows_share_stands_once() -> None:
+    table = tables.summary([record(), record("haar", n=6)])
+    words = "s 2, precision float32, decoder solve, data gaussian"
+    assert words in render.terminal(table)
+    assert words in render.markdown(table)
+    assert words in render.latex(table)
+    assert "decoder" not in render.terminal(table).splitlines()[3]
+    assert render.comma_separated(table).startswith("code,n,stragglers,precision,decoder,data,")
+
+
+def test_a_terminal_shows_the_best_codes_and_the_worst_of_a_long_sweep(tmp_path: Path) -> None:
+    codes = {f"unknown[a={a}]": 10.0 ** (a - 9) for a in range(6)}
+    found = [
+        record(code, n=n, stragglers=s, error=error)
+        for code, error in codes.items()
+        for n in range(4, 16)
+        for s in (1, 2)
+    ]
+    made = report(stored(tmp_path, found), formats=[])
+    ranking, _ = made.brief()
+    assert len(ranking.rows) == 8
+    assert ranking.values("n") == [15, None, None, None] * 2
+    assert ranking.values("rank") == [1, 2, 3, 6] * 2
+    assert ranking.values("digits_worst") == pytest.approx([9.0, 8.0, 7.0, 4.0] * 2)
+    assert max(map(len, render.terminal(ranking, 80).splitlines())) <= 80
+    (short, _) = report(stored(tmp_path / "few", found[:40]), formats=[]).brief()
+    assert short.name == "summary"
 
 
 def test_a_kind_that_nobody_registered_gets_a_plain_table(tmp_path: Path) -> None:

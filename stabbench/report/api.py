@@ -2,6 +2,7 @@
 
 import dataclasses
 import os
+import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -15,6 +16,8 @@ from stabbench.report.sections import Section, sections
 from stabbench.report.table import Table
 from stabbench.sweeps.store import Store
 
+LINK = re.compile(r'(?:href|src)="((?:plots|tables)/\w[\w.+-]*)"')
+OURS = " – stabbench"
 RENDERERS = {"csv": render.comma_separated, "md": render.markdown, "tex": render.latex}
 
 
@@ -46,6 +49,11 @@ class Report:
     expected: int
     missing: int
 
+    def brief(self) -> list[Table]:
+        """What a terminal shows of it: a table per kind of case, and the statuses."""
+        main = [section.brief() for section in self.sections]
+        return [*(table for table in main if table is not None), self.statuses]
+
 
 def report(
     directory: str | os.PathLike[str],
@@ -61,7 +69,7 @@ def report(
     output : path, optional
         Where the report goes; ``report`` inside `directory` unless given.
     formats : sequence of str
-        Of the plots: ``png``, ``svg``, ``pdf``.
+        Of the plots: ``png``, ``svg``, ``pdf``; without any, only their data are written.
 
     Returns
     -------
@@ -95,14 +103,27 @@ def report(
     target = store.directory / "report" if output is None else Path(output)
     statuses = tables.statuses(records, len(store.missing))
     found = sections(records)
+    old = listed(target)
     every = [statuses, *(table for section in found for table in section.tables)]
     written = [*_write_tables(target / "tables", every)]
     plots = [p for section in found for p in section.plots]
     drawn = [path for plot in plots for path in _write_plot(target / "plots", plot, formats)]
-    html = page(store, found, statuses, tuple(formats))
-    index = write(target / "index.html", html)
+    text = page(store, found, statuses, tuple(formats))
+    index = write(target / "index.html", text)
+    for path in old - {*written, *drawn}:
+        path.unlink(missing_ok=True)
     counts = len(store.expected), len(store.missing)
     return Report(target, index, tuple(written), tuple(drawn), tuple(found), statuses, *counts)
+
+
+def listed(target: Path) -> set[Path]:
+    """The tables and plots that the page of an earlier report in this directory refers to."""
+    index = target / "index.html"
+    if not index.is_file():
+        return set()
+    text = index.read_text(encoding="utf-8", errors="replace")
+    ours = f"{OURS}</title>" in text
+    return {target / name for name in LINK.findall(text)} if ours else set()
 
 
 def _write_tables(folder: Path, every: Iterable[Table]) -> Iterable[Path]:
