@@ -139,6 +139,21 @@ def test_convolutional_codes_have_the_published_sub_blocks() -> None:
     assert matrix[4].tolist() == [0, 0, 4, 0]
 
 
+def test_convolutional_codes_are_shift_and_add_codes_with_chunks() -> None:
+    double = precision("float64")
+    code = sb.code("convolutional[gamma=1/3]", 6, 2)
+    assert isinstance(code, Convolutional)
+    q = code.subblocks(4, code.gamma)
+    blocks = np.random.default_rng(0).integers(-9, 10, (4, 5 * q, 2)).astype(float)
+    chunked = sb.code("shift-add[chunk=5]", 6, 2).system().encoders[0].apply(blocks, double)
+    parts = blocks.reshape(4 * q, 5, 2)
+    replies = code.system().encoders[0].apply(parts, double)
+    for worker in range(6):
+        own = replies[code.owner == worker].reshape(-1, 2)
+        assert np.array_equal(own, chunked[worker][: len(own)])
+        assert not chunked[worker][len(own) :].any()
+
+
 @pytest.mark.parametrize(
     ("text", "problem", "model"),
     [

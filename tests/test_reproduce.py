@@ -107,6 +107,14 @@ def test_noise_formula_of_products_counts_both_factors() -> None:
     assert value / single == pytest.approx(10.94, rel=1e-2)
 
 
+def test_random_codes_are_compared_by_the_median_of_their_draws() -> None:
+    """A single draw has a median of about 1.8e-2 at 80 dB, draws differ by orders of magnitude."""
+    found = measure(row("tang-mm-khatri-rao-80"))
+    assert found.value is not None
+    assert 1.8e-2 / 2 < found.value < 1.8e-2 * 2
+    assert "median of 60 draws" in found.note
+
+
 def test_renderers_show_every_row(everything: list[Reproduced]) -> None:
     table = as_table(everything)
     assert len(table.rows) == len(everything)

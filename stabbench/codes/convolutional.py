@@ -13,6 +13,7 @@ import numpy as np
 from stabbench.arithmetic.coefficients import Coefficients
 from stabbench.arithmetic.shift_tables import ABSENT, longest_shifts, shift_table
 from stabbench.codes.product import GridCode
+from stabbench.codes.toeplitz import Toeplitz
 from stabbench.errors import InputError
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -176,11 +177,8 @@ def expand(table: Array, weights: Array, length: int) -> tuple[Array, Array]:
            [0., 0., 0., 1.]])
     """
     n, k = table.shape
-    counts = length + longest_shifts(table)
-    start = np.cumsum(counts) - counts
-    matrix = np.zeros((int(counts.sum()), k * length))
-    inside = np.arange(length)
-    for i in range(n):
-        for j in np.flatnonzero(table[i] != ABSENT):
-            matrix[start[i] + table[i, j] + inside, j * length + inside] = weights[i, j]
-    return matrix, np.repeat(np.arange(n), counts)
+    whole = Toeplitz(table.astype(np.int32)).to_dense(length)
+    owner, position = np.divmod(np.arange(len(whole)), len(whole) // n)
+    sent = position < length + longest_shifts(table)[owner]
+    block = np.arange(k * length) // length
+    return whole[sent] * weights[owner[sent]][:, block], owner[sent]
