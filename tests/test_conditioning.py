@@ -519,11 +519,11 @@ def test_eigenvalues_after_a_change_of_few_rows(k: int, c: int, seed: int, size:
     random = np.random.default_rng(seed)
     G = random.standard_normal((k + c, k)) * np.logspace(0, -random.uniform(0, 8), k)
     _, sigma, V = np.linalg.svd(G, full_matrices=False)
-    less = largest_eigenvalues(sigma**2, np.ascontiguousarray((G[:c] @ V.T)[None]), -1)[0]
+    less = largest_eigenvalues(sigma**2, np.ascontiguousarray((G[:c] @ V.T)[None]), -1, 1e-13)[0]
     norm = np.linalg.norm(G[c:], 2) ** 2
     assert less == pytest.approx(norm, rel=1e-10, abs=1e-13 * sigma[0] ** 2)
     X = random.standard_normal((1, c, k)) * 10**size
-    more = largest_eigenvalues(sigma**2, X, 1)[0]
+    more = largest_eigenvalues(sigma**2, X, 1, 1e-13)[0]
     norm = np.linalg.eigvalsh(np.diag(sigma**2) + X[0].T @ X[0])[-1]
     assert more == pytest.approx(norm, rel=1e-10)
 

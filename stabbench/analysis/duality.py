@@ -19,6 +19,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 FIRST_BITS = 192
 LAST_BITS = 1 << 13
 GUARD_BITS = 62
+CERTAIN = 1e-8  # far above the rounding errors of an elimination with pivoting
 
 
 @dataclasses.dataclass(frozen=True)
@@ -342,19 +343,25 @@ def _row_basis(generator: Coefficients) -> Array:
         If there are none, or the generator overflows float64.
     """
     n, k = generator.shape
+    if n < k:
+        raise InputError(f"generator {n} x {k}: allowed are no more columns than rows")
     G = generator.rounded("float64")
     if not np.isfinite(G).all():
         raise InputError(f"generator {n} x {k}: entries overflow; allowed are float64 numbers")
     _, exponent = np.frexp(np.abs(G).max(axis=0, initial=0))
-    pivots = scipy.linalg.qr((G * np.ldexp(1.0, -exponent)).conj().T, mode="r", pivoting=True)[1]
-    for choose in (lambda: np.sort(pivots[:k]), lambda: independent_rows(G)):
-        rows = np.asarray(choose())
-        if len(rows) == k and _invertible(generator.rows(rows)):
-            return rows
+    scaled = G * np.ldexp(1.0, -exponent)
+    R, pivots = scipy.linalg.qr(scaled.conj().T, mode="r", pivoting=True)
+    rows, diagonal = np.sort(pivots[:k]), np.abs(np.diagonal(R))
+    if diagonal.min(initial=1) > CERTAIN * diagonal.max(initial=0) or _invertible(generator, rows):
+        return np.asarray(rows)
+    rows = independent_rows(G)
+    if len(rows) == k and _invertible(generator, rows):
+        return rows
     raise InputError(f"generator {n} x {k}: rank below {k}; allowed are independent columns")
 
 
-def _invertible(square: Coefficients) -> bool:
+def _invertible(generator: Coefficients, rows: Array) -> bool:
+    square = generator.rows(rows)
     bits = FIRST_BITS
     while bits <= LAST_BITS:
         with flint.ctx.workprec(bits):

@@ -6,8 +6,9 @@ Compiled; what is computed for each subset lives in `scan`.
 import math
 from typing import Any, Literal
 
-import numba
 import numpy as np
+
+from stabbench.analysis.conditioning.compiled import compiled, inlined
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Symmetry = Literal["cyclic", "reflection", "dihedral"]
@@ -54,7 +55,7 @@ def patterns_of(ranks: Array, s: int, table: Array) -> Array:
     return patterns
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@inlined
 def end_of_prefix(c: Array, length: int, s: int, table: Array) -> int:
     """Rank of the first subset after all that begin with c[:length]."""
     n = table.shape[0] - 1
@@ -64,7 +65,7 @@ def end_of_prefix(c: Array, length: int, s: int, table: Array) -> int:
     return int(end)
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@compiled
 def unrank(rank: int, s: int, table: Array, c: Array) -> None:
     """Write into c the subset of a rank."""
     n = table.shape[0] - 1
@@ -78,7 +79,7 @@ def unrank(rank: int, s: int, table: Array, c: Array) -> None:
         c[i] = n - 1 - value
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@inlined
 def advance(c: Array, s: int, n: int, place: int) -> int:
     """Next prefix: increase c[place], or the last place before it that can grow.
 
@@ -93,7 +94,7 @@ def advance(c: Array, s: int, n: int, place: int) -> int:
     return place
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@inlined
 def dead_length(c: Array, s: int, n: int, symmetry: int) -> int:
     """Length of the shortest prefix without representatives, from its last element on; 0 if none.
 
@@ -113,7 +114,7 @@ def dead_length(c: Array, s: int, n: int, symmetry: int) -> int:
     return 0
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@inlined
 def window(c: Array, s: int, n: int, symmetry: int, weight: Array) -> tuple[int, int]:
     """Range of last elements that complete c[:s-1] to representatives, and their weights.
 
@@ -139,7 +140,7 @@ def window(c: Array, s: int, n: int, symmetry: int, weight: Array) -> tuple[int,
     return first, end
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@inlined
 def _cyclic_window(c: Array, s: int, n: int, symmetry: int, weight: Array) -> tuple[int, int]:
     last = c[s - 2]
     widest, ties = 0, 0
@@ -163,7 +164,7 @@ def _cyclic_window(c: Array, s: int, n: int, symmetry: int, weight: Array) -> tu
     return first, end
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@compiled
 def subsets(
     start: int, stop: int, s: int, table: Array, symmetry: int, limit: int
 ) -> tuple[Array, Array, int]:

@@ -6,14 +6,16 @@ are merged and read is said in `tally`.
 
 from typing import Any, NamedTuple
 
-import numba
 import numpy as np
+
+from stabbench.analysis.conditioning.compiled import compiled, inlined
 
 Array = np.ndarray[Any, np.dtype[Any]]
 PER_OCTAVE = 32
 OCTAVES = 1024
 SHIFT = 52 - 5
 SAMPLES = 2
+RANGES = 1 << 15
 
 
 class Counts(NamedTuple):
@@ -77,7 +79,7 @@ class Found(NamedTuple):
     inverse2: float
 
 
-def new_counts(exponent: int, keep: int, ranges: int, tolerance: float) -> Counts:
+def new_counts(exponent: int, keep: int, tolerance: float) -> Counts:
     """Empty statistics that keep the `keep` highest and lowest patterns."""
     bins = np.zeros((OCTAVES * PER_OCTAVE, 2 + SAMPLES))
     bins[:, 2:] = np.inf
@@ -86,13 +88,13 @@ def new_counts(exponent: int, keep: int, ranges: int, tolerance: float) -> Count
         np.full((len(bins), SAMPLES), -1, dtype=np.int64),
         np.full((2, keep), -np.inf),
         np.full((2, keep), -1, dtype=np.int64),
-        np.zeros((1 + ranges, 3), dtype=np.int64),
+        np.zeros((1 + RANGES, 3), dtype=np.int64),
         exponent,
         tolerance,
     )
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@inlined
 def count_patterns(counts: Counts, F: Array, weight: Array, found: Found) -> None:
     """Count patterns whose errors are small, list the others."""
     value, root, bound = found.value, found.root, found.bound
@@ -118,7 +120,22 @@ def count_patterns(counts: Counts, F: Array, weight: Array, found: Found) -> Non
             replace_top(counts.extreme, counts.extreme_rank, 1, -F[value + i], rank)
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@compiled
+def count_each(
+    counts: Counts,
+    ranks: Array,
+    weights: Array,
+    sums: tuple[Array, Array],
+    limits: tuple[float, float],
+) -> None:
+    """Count patterns of any ranks by ||G_S^+||_F^2 - 1 and ||G_S||_F^2, on the scale of counts."""
+    F = np.zeros(6)
+    for p in range(len(ranks)):
+        F[0], F[2] = sums[0][p], sums[1][p]
+        count_patterns(counts, F, weights, Found(ranks[p], 1, p, 0, 0, 1, 2, 3, 4, 5, *limits))
+
+
+@inlined
 def _values(F: Array, found: Found) -> None:
     value, root, bound = np.uint64(found.value), np.uint64(found.root), np.uint64(found.bound)
     total, left = np.uint64(found.total), np.uint64(found.left)
@@ -128,7 +145,7 @@ def _values(F: Array, found: Found) -> None:
         F[bound + i] = min(F[left + i], found.generator2) * (found.inverse2 + F[total + i])
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@inlined
 def list_unsettled(ranges: Array, start: int, stop: int, length: int, join: bool) -> None:
     """List a range of ranks and the length of its prefix; joined to the one before if it may be."""
     at = ranges[0, 0]
@@ -140,7 +157,7 @@ def list_unsettled(ranges: Array, start: int, stop: int, length: int, join: bool
         ranges[0, 0] = at
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@inlined
 def _sample(bins: Array, samples: Array, index: int, draw: float, rank: int) -> None:
     slot = 0 if draw < bins[index, 2] else 1
     if slot == 0:
@@ -148,7 +165,7 @@ def _sample(bins: Array, samples: Array, index: int, draw: float, rank: int) -> 
     bins[index, 2 + slot], samples[index, slot] = draw, rank
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@compiled
 def hashed(rank: int) -> float:
     """Pseudo-random number in (0, 1] that depends on a rank only (splitmix64)."""
     z = np.uint64(rank) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(0x9E3779B97F4A7C15)
@@ -158,7 +175,7 @@ def hashed(rank: int) -> float:
     return (np.float64(z >> np.uint64(11)) + 1.0) * 2.0**-53
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@compiled
 def replace_top(values: Array, ranks: Array, heap: int, value: float, rank: int) -> None:
     """Put a value in place of the smallest of a heap."""
     size, at = values.shape[1], 0

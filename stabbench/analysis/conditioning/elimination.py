@@ -7,8 +7,9 @@ offsets into it cost far less to pass than many arrays. What it is for is said i
 
 from typing import Any, NamedTuple
 
-import numba
 import numpy as np
+
+from stabbench.analysis.conditioning.compiled import compiled, inlined
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Errors = tuple[float, float, float]
@@ -16,7 +17,7 @@ Index = (
     Any  # int for Python, unsigned in loops: the compiler then leaves out a check for negative ones
 )
 UNIT = 2.0**-52
-VECTORS = 11
+VECTORS = 12
 ZERO, ONE, TWO, THREE, FOUR = (np.uint64(i) for i in range(5))
 
 
@@ -39,7 +40,11 @@ class Layout(NamedTuple):
         Their errors, 2 numbers each.
     absent : int
         1 where a worker has fewer rows than B, else 0: B n numbers.
-    part, rest, h2, w2, total, error, left, value, root, bound, after : int
+    before : int
+        For each level, the energy of the workers before the last of its prefix, without the prefix.
+    after : int
+        The energy of all workers after each.
+    sizes, part, rest, h2, w2, total, error, left, value, root, bound : int
         n numbers each.
     """
 
@@ -53,6 +58,9 @@ class Layout(NamedTuple):
     own: int
     own_slack: int
     absent: int
+    before: int
+    after: int
+    sizes: int
     part: int
     rest: int
     h2: int
@@ -63,7 +71,6 @@ class Layout(NamedTuple):
     value: int
     root: int
     bound: int
-    after: int
 
 
 def layout(shape: tuple[int, int, int], m: int, levels: int) -> tuple[Layout, int]:
@@ -75,11 +82,13 @@ def layout(shape: tuple[int, int, int], m: int, levels: int) -> tuple[Layout, in
     own = f + 2 * levels
     own_slack = own + B * M
     absent = own_slack + 2 * B
-    vectors = [absent + B * n + i * n for i in range(VECTORS + 1)]
-    return Layout(n, B, M, m, level, slack, f, own, own_slack, absent, *vectors[:-1]), vectors[-1]
+    before = absent + B * n
+    vectors = [before + levels + i * n for i in range(VECTORS + 1)]
+    scalars = n, B, M, m, level, slack, f, own, own_slack, absent, before
+    return Layout(*scalars, *vectors[:-1]), vectors[-1]
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@compiled
 def push(F: Array, at: Layout, level: int, worker: int, begin: int) -> None:
     """Make the rows of all workers from `begin` on orthogonal to those of a worker.
 
@@ -100,7 +109,7 @@ def push(F: Array, at: Layout, level: int, worker: int, begin: int) -> None:
             _bend(F, (src, dst), (at.part, at.rest), errors, at.n, count)
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@inlined
 def load(F: Array, at: Layout, level: int, worker: int) -> None:
     """Copy the rows of a worker that joins the prefix, and begin the sum of the next level."""
     n, f = at.n, at.f + 2 * level
@@ -112,7 +121,7 @@ def load(F: Array, at: Layout, level: int, worker: int) -> None:
         F[at.own_slack + e] = F[at.slack + (level * at.B * 2 + e) * n + worker]
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@inlined
 def normalise(F: Array, at: Layout, level: int, worker: int, b: int) -> Errors:
     """Divide own row b by |h|, add |w|^2 to the sum and make the own rows after b orthogonal.
 
@@ -137,7 +146,7 @@ def normalise(F: Array, at: Layout, level: int, worker: int, b: int) -> Errors:
     return turn, y, error
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@inlined
 def complete_single(
     F: Array, at: Layout, level: int, errors: Errors, span: tuple[int, int]
 ) -> None:
@@ -155,7 +164,7 @@ def complete_single(
     _add_terms(F, at, at.left, at.left + n, count)
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@compiled
 def complete_block(F: Array, at: Layout, level: int, span: tuple[int, int]) -> None:
     """Terms of each last worker of a span with all its rows, made orthogonal in place.
 
@@ -184,7 +193,7 @@ def complete_block(F: Array, at: Layout, level: int, span: tuple[int, int]) -> N
                 F[bent + i] += part * rho * turn
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@inlined
 def _begin(F: Array, at: Layout, level: int, count: int) -> None:
     """Begin with the sum of the prefix and its error."""
     f = at.f + 2 * level
@@ -192,21 +201,21 @@ def _begin(F: Array, at: Layout, level: int, count: int) -> None:
     _fill(F, at.error, F[f + 1], count)
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@inlined
 def _fill(F: Array, out: Index, value: float, count: Index) -> None:
     out = np.uint64(out)
     for i in range(np.uint64(count)):
         F[out + i] = value
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@inlined
 def _copy(F: Array, src: Index, out: Index, count: Index) -> None:
     src, out = np.uint64(src), np.uint64(out)
     for i in range(np.uint64(count)):
         F[out + i] = F[src + i]
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@inlined
 def _add_terms(F: Array, at: Layout, slack_h: Index, slack_w: Index, count: Index) -> None:
     """Add |w|^2 / |h|^2 and its error to `total` and `error`."""
     h2, w2, total, error = (
@@ -217,13 +226,13 @@ def _add_terms(F: Array, at: Layout, slack_h: Index, slack_w: Index, count: Inde
     )
     slack_h, slack_w = np.uint64(slack_h), np.uint64(slack_w)
     for i in range(np.uint64(count)):
-        x = F[w2 + i] / F[h2 + i]
-        turn = F[slack_h + i] / np.sqrt(F[h2 + i]) + UNIT
-        F[total + i] += x
-        F[error + i] += 2 * x * turn + 2 * np.sqrt(x / F[h2 + i]) * F[slack_w + i]
+        share = 1 / np.sqrt(F[h2 + i])
+        y = np.sqrt(F[w2 + i]) * share
+        F[total + i] += y * y
+        F[error + i] += 2 * y * (y * (F[slack_h + i] * share + UNIT) + F[slack_w + i] * share)
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@inlined
 def _dot(F: Array, a: Index, b: Index, count: Index) -> float:
     a, b = np.uint64(a), np.uint64(b)
     fours = np.uint64(count) // FOUR * FOUR
@@ -238,21 +247,21 @@ def _dot(F: Array, a: Index, b: Index, count: Index) -> float:
     return (t0 + t1) + (t2 + t3)
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@inlined
 def _scale(F: Array, row: Index, factor: float, count: Index) -> None:
     row = np.uint64(row)
     for j in range(np.uint64(count)):
         F[row + j] *= factor
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@inlined
 def _subtract(F: Array, row: Index, other: Index, factor: float, count: Index) -> None:
     row, other = np.uint64(row), np.uint64(other)
     for j in range(np.uint64(count)):
         F[row + j] -= factor * F[other + j]
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@inlined
 def _factors(
     F: Array, src: Index, z: Index, part: Index, sizes: tuple[Index, Index], count: Index
 ) -> None:
@@ -265,7 +274,7 @@ def _factors(
             F[part + i] += F[z + j] * F[src + j * n + i]
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@inlined
 def _project(
     F: Array,
     move: tuple[int, int],
@@ -298,7 +307,7 @@ def _project(
         F[rest + i] = np.sqrt(F[rest + i])
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@inlined
 def _bend(
     F: Array,
     move: tuple[int, int],
@@ -317,7 +326,7 @@ def _bend(
         F[dst + i] = bend + F[part + i] * turn
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@inlined
 def _squares_of_rest(
     F: Array,
     src: Index,
@@ -360,7 +369,7 @@ def _squares_of_rest(
         F[rest + i] = np.sqrt(F[h2 + i])
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@inlined
 def _add_squares(
     F: Array, src: Index, out: Index, coordinates: Index, n: Index, count: Index
 ) -> None:
@@ -371,7 +380,7 @@ def _add_squares(
             F[out + i] += F[src + j * n + i] * F[src + j * n + i]
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@inlined
 def _project_pairs(
     F: Array,
     blocks: tuple[int, int],

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from stabbench.analysis.conditioning.counts import SAMPLES
 from stabbench.analysis.conditioning.tally import Tally
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -75,11 +76,8 @@ def sampled_estimates(
         Gives kappa_2 and kappa_F of an array of ranks.
     probabilities : tuple of float
     """
-    strata = stratify(tally, max(1, size // 2))
-    number = np.array([n for n, _, _ in strata])
-    total = np.array([t for _, t, _ in strata])
-    kappa_2, kappa_F = evaluate(np.concatenate([ranks for _, _, ranks in strata]))
-    of = np.repeat(np.arange(len(strata)), [len(ranks) for _, _, ranks in strata])
+    number, total, ranks, of = stratify(tally, max(1, size // 2))
+    kappa_2, kappa_F = evaluate(ranks)
     drawn = np.bincount(of)
     ratio = kappa_2 / kappa_F
     mean_ratio = np.bincount(of, ratio) / drawn
@@ -101,23 +99,28 @@ def sampled_estimates(
     return Estimate(mean, mean - error, mean + error), quantiles
 
 
-def stratify(tally: Tally, count: int) -> list[tuple[float, float, Array]]:
-    """Neighbouring bins joined to strata: patterns, sum of kappa_F, ranks of up to two of them.
+def stratify(tally: Tally, count: int) -> tuple[Array, Array, Array, Array]:
+    """Neighbouring bins joined to strata of about equal shares of the patterns and of the sum.
 
-    A stratum holds about an equal share of the patterns and of the sum.
+    Returns
+    -------
+    number, total : float64 arrays, shape (strata,)
+        Patterns, and sum of kappa_F.
+    ranks, of : int arrays
+        Up to two random patterns of each stratum, and its index.
     """
     used = np.flatnonzero(tally.counts.bins[:, 0])
     number, total = tally.counts.bins[used, 0], tally.sums_of_bins[used]
     share = number / number.sum() + total / total.sum()
     group = np.minimum((np.cumsum(share) - share / 2) / 2 * count, count - 1).astype(int)
-    strata = []
-    for g in np.unique(group):
-        bins = used[group == g]
-        hashes, ranks = tally.counts.bins[bins, 2:].ravel(), tally.counts.samples[bins].ravel()
-        first = np.argsort(hashes, kind="stable")[: tally.counts.samples.shape[1]]
-        first = first[np.isfinite(hashes[first])]
-        strata.append((number[group == g].sum(), total[group == g].sum(), ranks[first]))
-    return strata
+    group = np.unique(group, return_inverse=True)[1]
+    hashes, ranks = tally.counts.bins[used, 2:].ravel(), tally.counts.samples[used].ravel()
+    of = np.repeat(group, SAMPLES)
+    order = np.lexsort((hashes, of))
+    order = order[np.isfinite(hashes[order])]
+    place = np.arange(len(order)) - np.searchsorted(of[order], of[order])
+    chosen = order[place < SAMPLES]
+    return np.bincount(group, number), np.bincount(group, total), ranks[chosen], of[chosen]
 
 
 def weighted_quantile(values: Array, weights: Array, p: float) -> float:

@@ -16,13 +16,13 @@ from stabbench.analysis.duality import (
 )
 
 Array = np.ndarray[Any, np.dtype[Any]]
-HEALTHY = 1e-6
+ACCURATE, ROUGH = 1e-6, 1e-10
 FAINT = 1e-6
 PRECISE = 2.0**-40
 BATCH_ENTRIES = 1 << 20
 
 
-def kappa_of_rest(dual: Dual, lost: Array) -> tuple[Array, Array]:
+def kappa_of_rest(dual: Dual, lost: Array, healthy: float = ACCURATE) -> tuple[Array, Array]:
     """kappa_2 and kappa_F of the rows that are left, right at any magnitude.
 
     Parameters
@@ -30,6 +30,9 @@ def kappa_of_rest(dual: Dual, lost: Array) -> tuple[Array, Array]:
     dual : Dual
     lost : int array, shape (P, c)
         Distinct rows lost.
+    healthy : float
+        Singular value of the rows of H_C, scaled to length 1, below which balls replace float64;
+        the relative error is about 1e-16 over it.
 
     Returns
     -------
@@ -40,7 +43,7 @@ def kappa_of_rest(dual: Dual, lost: Array) -> tuple[Array, Array]:
     -----
     With R = L^-1 W_C, ||G_S^+||_2^2 is the largest eigenvalue of W^H W + R^H R, and ||G_S||_2^2
     that of G^H G - G_C^H G_C; both are found by `largest_eigenvalues`. R comes from balls where
-    the rows of H_C, scaled to length 1, have a singular value below 1e-6.
+    float64 does not suffice.
 
     Examples
     --------
@@ -51,22 +54,23 @@ def kappa_of_rest(dual: Dual, lost: Array) -> tuple[Array, Array]:
     array([1.       , 2.618034])
     """
     kappa = np.full((2, len(lost)), np.inf)
+    close = 1e-13 if healthy >= ACCURATE else 1e-8
     n, k = dual.shape
     c = lost.shape[1]
     step = max(1, BATCH_ENTRIES // (max(c, 1) * (n + k)))
     for start in range(0, len(lost) if c <= n - k else 0, step):
         part = lost[start : start + step]
-        R, decodes = _excess(dual, part)
+        R, decodes = _excess(dual, part, healthy)
         at = start + np.flatnonzero(decodes)
-        inverse = _inverse_norms(dual, R[decodes])
-        rest = _generator_norms(dual, part[decodes])
+        inverse = _inverse_norms(dual, R[decodes], close)
+        rest = _generator_norms(dual, part[decodes], close)
         with np.errstate(over="ignore"):
             kappa[0, at] = inverse[0] * rest[0]
             kappa[1, at] = inverse[1] * rest[1]
     return kappa[0], kappa[1]
 
 
-def _excess(dual: Dual, lost: Array) -> tuple[Array, Array]:
+def _excess(dual: Dual, lost: Array, healthy: float) -> tuple[Array, Array]:
     """R = L^-1 W_C up to a unitary factor on the left, shape (P, c, k), and what decodes."""
     length = np.linalg.norm(dual.null, axis=1)
     length[dual.essential] = 1
@@ -75,7 +79,7 @@ def _excess(dual: Dual, lost: Array) -> tuple[Array, Array]:
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
         R = U.conj().swapaxes(1, 2) @ (dual.inverse[lost] / length[lost][..., None])
         R /= sigma[..., None]
-    for p in np.flatnonzero(decodes & (sigma.min(axis=1, initial=1) < HEALTHY)):
+    for p in np.flatnonzero(decodes & (sigma.min(axis=1, initial=1) < healthy)):
         balls = excess_by_balls(dual.exact, tuple(lost[p].tolist()))
         decodes[p] = balls is not None
         R[p] = np.nan if balls is None else balls
@@ -105,7 +109,7 @@ def excess_by_balls(exact: ExactDual, lost: tuple[int, ...]) -> Array | None:
     return None
 
 
-def _inverse_norms(dual: Dual, R: Array) -> tuple[Array, Array]:
+def _inverse_norms(dual: Dual, R: Array, close: float) -> tuple[Array, Array]:
     """||G_S^+||_2 and ||G_S^+||_F."""
     vectors, values = dual.inverse_spectrum
     size = values[0]
@@ -113,12 +117,12 @@ def _inverse_norms(dual: Dual, R: Array) -> tuple[Array, Array]:
         real = _real(R / size @ vectors)
         change = np.linalg.norm(R / size, axis=(1, 2)) ** 2
         mu = np.repeat((values / size) ** 2, 2 if np.iscomplexobj(R) else 1)
-        spectral = np.sqrt(largest_eigenvalues(mu, real, 1)) * size
+        spectral = np.sqrt(largest_eigenvalues(mu, real, 1, close)) * size
         whole = np.linalg.norm(values / size) ** 2
         return spectral, np.sqrt(whole + change) * size
 
 
-def _generator_norms(dual: Dual, lost: Array) -> tuple[Array, Array]:
+def _generator_norms(dual: Dual, lost: Array, close: float) -> tuple[Array, Array]:
     """||G_S||_2 and ||G_S||_F."""
     vectors, values = dual.generator_spectrum
     G, size = dual.generator / values[0], values[0]
@@ -126,7 +130,7 @@ def _generator_norms(dual: Dual, lost: Array) -> tuple[Array, Array]:
     np.put_along_axis(stay, lost, False, axis=1)
     left = stay @ (np.linalg.norm(G, axis=1) ** 2)
     mu = np.repeat((values / size) ** 2, 2 if np.iscomplexobj(G) else 1)
-    spectral = np.sqrt(largest_eigenvalues(mu, _real(G[lost] @ vectors), -1))
+    spectral = np.sqrt(largest_eigenvalues(mu, _real(G[lost] @ vectors), -1, close))
     # what is left of large rows would be a difference of nearly equal numbers
     for p in np.flatnonzero(left < FAINT * left.max(initial=1)):
         spectral[p] = spectral_norm(G[stay[p]])

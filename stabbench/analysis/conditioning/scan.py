@@ -6,7 +6,6 @@ Orthogonalisation of the rows of a common prefix is shared. What is kept of the 
 
 from typing import Any, NamedTuple
 
-import numba
 import numpy as np
 
 from stabbench.analysis.conditioning.combinations import (
@@ -16,6 +15,7 @@ from stabbench.analysis.conditioning.combinations import (
     unrank,
     window,
 )
+from stabbench.analysis.conditioning.compiled import compiled, inlined
 from stabbench.analysis.conditioning.counts import Counts, Found, count_patterns, list_unsettled
 from stabbench.analysis.conditioning.elimination import (
     UNIT,
@@ -147,10 +147,11 @@ def workspace(rows: Rows, s: int) -> tuple[Layout, Array]:
     slack[:, 0] = 8 * UNIT
     slack[:, 1] = 8 * UNIT * np.linalg.norm(rows.Z[:, rows.m :], axis=1)
     F[at.absent : at.absent + B * n] = rows.absent.ravel()
+    F[at.after : at.after + n - 1] = np.cumsum(rows.energy[:0:-1])[::-1]
     return at, F
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@compiled
 def _scan(
     F: Array,
     at: Layout,
@@ -180,10 +181,10 @@ def _scan(
             first, end = max(first, c[s - 1]), min(end, stop - origin)
             rank = origin + n
             if end > first:
+                _energies(F, at, energy, c, ready, (first, end))
                 settled, ready = _terms(F, at, c, ready, (first, end), counts.tolerance)
                 if settled == s:
-                    _energies(F, at, energy, c, (first, end))
-                    rest = at.total, at.error, at.left, at.value, at.root, at.bound
+                    rest = at.total, at.error, at.sizes, at.value, at.root, at.bound
                     found = Found(origin + first, end - first, first, s, *rest, *limits)
                     count_patterns(counts, F, weight, found)
                 else:
@@ -198,7 +199,7 @@ def _scan(
     return min(rank, stop)
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@inlined
 def _terms(
     F: Array, at: Layout, c: Array, ready: int, span: Span, tolerance: float
 ) -> tuple[int, int]:
@@ -227,21 +228,26 @@ def _terms(
     return s, ready
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
-def _energies(F: Array, at: Layout, energy: Array, c: Array, span: Span) -> None:
-    """||G_S||_F^2 for the prefix of c and each last worker, without cancellation, to `left`."""
-    n, prefix = at.n, c.shape[0] - 1
-    first, end = span
-    before, gone = 0.0, 0
-    for i in range(first):
-        if gone < prefix and c[gone] == i:
-            gone += 1
-        else:
-            before += energy[i]
-    behind = 0.0
-    for i in range(n - 1, first - 1, -1):
-        F[at.after + i] = behind
-        behind += energy[i]
-    for i in range(first, end):
-        F[at.left + i - first] = before + F[at.after + i]
-        before += energy[i]
+@inlined
+def _energies(F: Array, at: Layout, energy: Array, c: Array, ready: int, span: Span) -> None:
+    """||G_S||_F^2 for a prefix, of which a part is new, and each last worker, to `sizes`.
+
+    Energies are added up, never subtracted: those of some workers may be all that counts.
+    """
+    s, before = c.shape[0], at.before
+    for level in range(ready, s - 1):
+        start = c[level - 1] + 1 if level > 0 else 0
+        F[before + level + 1] = F[before + level] + _sum(energy, start, c[level])
+    start = c[s - 2] + 1 if s > 1 else 0
+    left = F[before + s - 1] + _sum(energy, start, span[0])
+    for i in range(span[0], span[1]):
+        F[at.sizes + i - span[0]] = left + F[at.after + i]
+        left += energy[i]
+
+
+@inlined
+def _sum(values: Array, start: int, stop: int) -> float:
+    total = 0.0
+    for i in range(start, stop):
+        total += values[i]
+    return total

@@ -3,9 +3,9 @@
 import dataclasses
 from typing import Any
 
-import numba
 import numpy as np
 
+from stabbench.analysis.conditioning.compiled import compiled
 from stabbench.analysis.conditioning.elimination import Layout, complete_block, push
 from stabbench.analysis.conditioning.scan import workspace
 from stabbench.analysis.conditioning.visit import Task
@@ -131,7 +131,7 @@ def prefixes(n: int, s: int, coordinates: int) -> list[Array]:
     return [np.sort(random.choice(n, s - 2, replace=False)) for _ in range(count)]
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@compiled
 def candidates(
     F: Array, at: Layout, energy: Array, limits: tuple[float, float], prefix: Array
 ) -> Array:
@@ -161,7 +161,7 @@ def candidates(
     return bounds
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@compiled
 def best_pair(
     F: Array, at: Layout, energy: Array, limits: tuple[float, float], prefix: Array
 ) -> Array:
@@ -189,7 +189,7 @@ def best_pair(
     return pair
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@compiled
 def grow(
     F: Array, at: Layout, energy: Array, limits: tuple[float, float], c: Array, length: int
 ) -> None:
@@ -198,7 +198,7 @@ def grow(
         c[t] = np.argmax(candidates(F, at, energy, limits, c[:t]))
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@compiled
 def climb(
     F: Array,
     at: Layout,

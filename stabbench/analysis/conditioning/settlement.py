@@ -1,5 +1,6 @@
 """Patterns that float64 cannot settle: exact rank first, then ball arithmetic."""
 
+import functools
 from collections.abc import Iterator
 from typing import Any
 
@@ -7,6 +8,7 @@ import flint
 import numpy as np
 
 from stabbench.analysis.conditioning.combinations import patterns_of, ranks_of, subsets
+from stabbench.analysis.conditioning.pairs import traces_by_pairs
 from stabbench.analysis.conditioning.scan import Rows
 from stabbench.analysis.conditioning.tally import Tally
 from stabbench.analysis.duality import LAST_BITS, ExactDual
@@ -14,6 +16,8 @@ from stabbench.analysis.duality import LAST_BITS, ExactDual
 Array = np.ndarray[Any, np.dtype[Any]]
 BATCH = 1 << 14
 PRECISE = 2.0**-40
+FEW = 64
+PARTS = "real", "imag"
 
 
 class Settlement:
@@ -41,13 +45,19 @@ class Settlement:
 
     def settle(self, unsettled: Array, tally: Tally) -> None:
         """Add the patterns of ranges (start, stop, length of the common prefix) to a tally."""
+        waiting: list[tuple[Array, Array]] = []
         for start, stop, length in unsettled.tolist():
             prefix = patterns_of(np.array([start]), self.s, self.table)[0, :length]
             if length < self.s and not self.decodes(prefix):
                 tally.fail(start, self.weight(start, stop))
                 continue
-            for patterns, weights in self.batches(start, stop):
-                self.settle_each(patterns, weights, tally)
+            for part in self.batches(start, stop):
+                waiting.append(part)
+                if sum(len(weights) for _, weights in waiting) > BATCH:
+                    self.settle_each(*_joined(waiting), tally)
+                    waiting = []
+        if waiting:
+            self.settle_each(*_joined(waiting), tally)
 
     def batches(self, start: int, stop: int) -> Iterator[tuple[Array, Array]]:
         """Representatives of a range of ranks and their weights."""
@@ -92,21 +102,57 @@ class Settlement:
         return tuple(row for worker in workers for row in self.members[worker])
 
     def settle_each(self, patterns: Array, weights: Array, tally: Tally) -> None:
-        """Add patterns one by one."""
+        """Add patterns, settled in twice the precision of float64 or else by balls."""
         ranks = ranks_of(patterns, self.table)
         failed = self.known(patterns)
+        totals = self.sums_by_pairs(patterns)
         circuits = len(self.circuits)
-        for i in range(len(patterns)):
+        for i in np.flatnonzero(np.isnan(totals)):
             if len(self.circuits) > circuits:
-                failed[i:] |= self.known(patterns[i:])
+                failed |= self.known(patterns)
                 circuits = len(self.circuits)
             total = None if failed[i] else self.sum_by_balls(patterns[i])
-            if total is None:
-                tally.fail(int(ranks[i]), float(weights[i]))
-                continue
-            left = np.delete(self.rows.energy, patterns[i]).sum()
-            limits = self.rows.generator2, self.rows.inverse2
-            tally.add(int(ranks[i]), float(weights[i]), (total, float(left)), limits)
+            failed[i] = total is None
+            totals[i] = np.nan if total is None else total
+        for i in np.flatnonzero(failed):
+            tally.fail(int(ranks[i]), float(weights[i]))
+        present = np.ones((len(patterns), len(self.members)), dtype=bool)
+        np.put_along_axis(present, patterns, False, axis=1)
+        left = present @ self.rows.energy
+        limits = self.rows.generator2, self.rows.inverse2
+        good = ~failed
+        tally.add(ranks[good], weights[good], (totals[good], left[good]), limits)
+
+    def sums_by_pairs(self, patterns: Array) -> Array:
+        """||L^-1 W_C||_F^2 over ||W||_F^2, NaN where this does not settle it."""
+        lost = [self.lost(workers) for workers in patterns]
+        totals = np.full(len(patterns), np.nan)
+        if len(patterns) < FEW:
+            return totals
+        P, K = self.pairs
+        n = len(self.exact.generator.rounded("float64"))
+        shifts = (0, n) if self.exact.generator.is_complex else (0,)
+        counts = np.array([len(rows) for rows in lost])
+        for c in np.unique(counts):
+            at = np.flatnonzero(counts == c)
+            rows = np.array([lost[i] for i in at], dtype=np.int64)
+            rows = np.concatenate([rows + shift for shift in shifts], axis=1)
+            found, errors = traces_by_pairs(P, K, rows)
+            totals[at] = np.where(errors < PRECISE, found / len(shifts), np.nan)
+        return totals
+
+    @functools.cached_property
+    def pairs(self) -> tuple[Array, Array]:
+        """Real forms of P and of K over ||W||_F^2 as sums hi + lo, both scaled to P_ii about 1."""
+        bits = 2 * self.exact.bits
+        P, K, size = self.exact.gram(bits)
+        with flint.ctx.workprec(bits):
+            K = [[x / size for x in row] for row in K]
+            forms = [_pairs(matrix) for matrix in (P, K)]
+        _, exponent = np.frexp(np.diagonal(forms[0][..., 0]))
+        half = -(exponent // 2)
+        shift = (half[:, None] + half)[..., None]
+        return np.ldexp(forms[0], shift), np.ldexp(forms[1], shift)
 
     def sum_by_balls(self, workers: Array) -> float | None:
         """||L^-1 W_C||_F^2 over ||W||_F^2, None if the other workers do not suffice.
@@ -136,3 +182,23 @@ class Settlement:
                     return None
             bits *= 2
         return None
+
+
+def _joined(parts: list[tuple[Array, Array]]) -> tuple[Array, Array]:
+    patterns, weights = zip(*parts, strict=True)
+    return np.concatenate(patterns), np.concatenate(weights)
+
+
+def _pairs(matrix: list[list[Any]]) -> Array:
+    """Midpoints as sums hi + lo; complex matrices in real form."""
+    if isinstance(matrix[0][0], flint.acb):
+        re, im = (_pairs([[getattr(x, part) for x in row] for row in matrix]) for part in PARTS)
+        return np.concatenate(
+            [np.concatenate([re, -im], axis=1), np.concatenate([im, re], axis=1)], axis=0
+        )
+    middle = [[x.mid() for x in row] for row in matrix]
+    high = [[float(x) for x in row] for row in middle]
+    low = [
+        [float(x - y) for x, y in zip(a, b, strict=True)] for a, b in zip(middle, high, strict=True)
+    ]
+    return np.stack([high, low], axis=-1)

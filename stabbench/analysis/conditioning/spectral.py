@@ -8,6 +8,7 @@ import numpy as np
 
 from stabbench.analysis.conditioning.combinations import subsets
 from stabbench.analysis.conditioning.estimates import Estimate, exact_estimates, sampled_estimates
+from stabbench.analysis.conditioning.kappa import ROUGH
 from stabbench.analysis.conditioning.tally import Tally
 from stabbench.analysis.conditioning.visit import Task, visit
 
@@ -75,7 +76,7 @@ def evaluate_extremes(
     kappa = task.kappa(task.patterns(low[:LOWEST]))[0]
     best = int(kappa.argmin())
     estimates = sampled_estimates(
-        tally, sample, lambda ranks: task.kappa(task.patterns(ranks)), probabilities
+        tally, sample, lambda ranks: task.kappa(task.patterns(ranks), ROUGH), probabilities
     )
     return Found(
         worst,
@@ -107,6 +108,7 @@ def exact_worst(task: Task, tally: Tally, threads: int) -> tuple[float, int, int
         keep = tally.counts.extreme.shape[1]
         if done < len(ranks) or len(ranks) < keep:
             return worst, rank, visits
-        again = Tally.empty(task.exponent, 16 * keep, tally.counts.tolerance, task.identity)
-        again.floor = worst / (1 + MARGIN)
+        again = Tally.empty(
+            task.exponent, 16 * keep, tally.counts.tolerance, task.identity, worst / (1 + MARGIN)
+        )
         tally = deque(visit(task, again, threads), maxlen=1).pop()

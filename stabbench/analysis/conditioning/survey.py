@@ -49,7 +49,7 @@ class Budget:
 
     patterns: int = 200_000_000
     exact: int = 5_000
-    sample: int = 300
+    sample: int = 200
 
 
 @dataclasses.dataclass(frozen=True)
@@ -279,9 +279,9 @@ def bad_sets(generator: Coefficients, owner: Array, s: int, limit: int) -> tuple
 
     Examples
     --------
-    >>> parity = Coefficients.from_array(np.vstack([np.eye(3), np.ones((1, 3))]))
-    >>> bad_sets(parity, np.arange(4), 1, 2)[0].tolist()
-    [[0], [1]]
+    >>> sums = Coefficients.from_array(np.array([[1, 0], [0, 1], [1, 1], [1, 3]]))
+    >>> bad_sets(sums, np.arange(4), 2, 3)[0].tolist()
+    [[0, 2], [0, 1], [1, 2]]
     """
     task = Task.of(generator, owner, s, SYMMETRIES[None])
     found = search(task)

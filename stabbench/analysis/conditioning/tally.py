@@ -1,6 +1,7 @@
 """What a scan has found so far: statistics that merge, are stored, and can be gone on with."""
 
 import dataclasses
+import functools
 from typing import Any
 
 import numpy as np
@@ -10,8 +11,7 @@ from stabbench.analysis.conditioning.counts import (
     PER_OCTAVE,
     SAMPLES,
     Counts,
-    Found,
-    count_patterns,
+    count_each,
     new_counts,
 )
 
@@ -37,8 +37,6 @@ class Tally:
         Patterns that needed ball arithmetic.
     seconds : float
         Time spent.
-    floor : float
-        Bounds on kappa_2 below it are not kept.
     identity : str
         Name of the task.
     """
@@ -49,13 +47,17 @@ class Tally:
     named: list[int] = dataclasses.field(default_factory=list)
     escalated: int = 0
     seconds: float = 0.0
-    floor: float = 0.0
     identity: str = ""
 
     @classmethod
-    def empty(cls, exponent: int, keep: int, tolerance: float, identity: str) -> "Tally":
-        """Before the first pattern."""
-        return cls(new_counts(exponent, keep, 1, tolerance), identity=identity)
+    def empty(
+        cls, exponent: int, keep: int, tolerance: float, identity: str, floor: float = 0.0
+    ) -> "Tally":
+        """Before the first pattern; bounds on kappa_2 up to the floor will not be kept."""
+        tally = cls(new_counts(exponent, keep, tolerance), identity=identity)
+        if floor > 0:
+            tally.counts.extreme[0] = (floor / tally.scale) ** 2
+        return tally
 
     def merge(self, other: Counts) -> None:
         """Add the statistics of other patterns."""
@@ -68,6 +70,7 @@ class Tally:
         mine.bins[used, 2:] = np.take_along_axis(hashes, lowest, axis=1)
         mine.samples[used] = np.take_along_axis(ranks, lowest, axis=1)
         keep = mine.extreme.shape[1]
+        # places that are still free stay lowest, with the floor of this tally
         other.extreme[other.extreme_rank < 0] = -np.inf
         values = np.concatenate([mine.extreme, other.extreme], axis=1)
         ranks = np.concatenate([mine.extreme_rank, other.extreme_rank], axis=1)
@@ -76,12 +79,12 @@ class Tally:
         mine.extreme[:] = np.take_along_axis(values, order, axis=1)
         mine.extreme_rank[:] = np.take_along_axis(ranks, order, axis=1)
 
-    def add(self, rank: int, weight: float, sums: tuple[float, float], limits: Any) -> None:
-        """Add one pattern by its sums ||G_S^+||_F^2 - 1 and ||G_S||_F^2, on the scan's scale."""
-        F = np.array([sums[0], 0.0, sums[1], 0.0, 0.0, 0.0])
-        found = Found(rank, 1, 0, 0, 0, 1, 2, 3, 4, 5, *limits)
-        count_patterns(self.counts, F, np.array([weight]), found)
-        self.escalated += 1
+    def add(
+        self, ranks: Array, weights: Array, sums: tuple[Array, Array], limits: tuple[float, float]
+    ) -> None:
+        """Add patterns by ||G_S^+||_F^2 - 1 and ||G_S||_F^2, on the scale of the scan."""
+        count_each(self.counts, ranks, weights, sums, limits)
+        self.escalated += len(ranks)
 
     def fail(self, rank: int, weight: float) -> None:
         """Add patterns that do not decode, the first of them by its rank."""
@@ -162,6 +165,7 @@ class Tally:
         return tally
 
 
+@functools.cache
 def edges() -> Array:
     """Edges of all bins in log10 kappa_F: 32 equal parts of each octave of kappa_F^2."""
     octave, part = np.divmod(np.arange(OCTAVES * PER_OCTAVE + 1), PER_OCTAVE)

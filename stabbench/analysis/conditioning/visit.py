@@ -21,7 +21,7 @@ from stabbench.analysis.conditioning.combinations import (
     patterns_of,
 )
 from stabbench.analysis.conditioning.counts import Counts, new_counts
-from stabbench.analysis.conditioning.kappa import kappa_of_rest
+from stabbench.analysis.conditioning.kappa import ACCURATE, kappa_of_rest
 from stabbench.analysis.conditioning.scan import Rows, rows_of, scan
 from stabbench.analysis.conditioning.settlement import Settlement
 from stabbench.analysis.conditioning.tally import Tally
@@ -30,7 +30,6 @@ from stabbench.arithmetic.coefficients import Coefficients
 
 Array = np.ndarray[Any, np.dtype[Any]]
 TOLERANCE = 1e-7
-RANGES = 1 << 14
 SMALLEST, LARGEST = 1 << 16, 1 << 20
 
 
@@ -89,16 +88,17 @@ class Task:
         """Stragglers of a rank."""
         return tuple(self.patterns(np.array([rank]))[0].tolist())
 
-    def kappa(self, patterns: Array) -> tuple[Array, Array]:
-        """kappa_2 and kappa_F of patterns of stragglers, shape (P, s)."""
-        lost = np.zeros((len(patterns), self.n), dtype=bool)
-        np.put_along_axis(lost, patterns, True, axis=1)
-        rows = lost[:, self.owner]
+    def kappa(self, patterns: Array, healthy: float = ACCURATE) -> tuple[Array, Array]:
+        """kappa_2 and kappa_F of patterns of stragglers, shape (P, s); see `kappa_of_rest`."""
+        away = np.zeros((len(patterns), self.n), dtype=bool)
+        np.put_along_axis(away, patterns, True, axis=1)
+        rows = away[:, self.owner]
         kappa = np.empty((2, len(patterns)))
         count = rows.sum(axis=1)
         for c in np.unique(count):
             at = np.flatnonzero(count == c)
-            kappa[:, at] = kappa_of_rest(self.dual, np.nonzero(rows[at])[1].reshape(len(at), c))
+            lost = np.nonzero(rows[at])[1].reshape(len(at), c)
+            kappa[:, at] = kappa_of_rest(self.dual, lost, healthy)
         return kappa[0], kappa[1]
 
 
@@ -119,8 +119,10 @@ def visit(task: Task, tally: Tally, threads: int = 1) -> Iterator[Tally]:
     )
     began = time.perf_counter() - tally.seconds
     for counts, stop in _parts(task, tally, threads):
-        tally.merge(counts)
         settlement.settle(counts.unsettled[1 : 1 + counts.unsettled[0, 0]], tally)
+        counts.unsettled[0, 0] = 0
+        if counts is not tally.counts:
+            tally.merge(counts)
         tally.next_rank = stop
         tally.seconds = time.perf_counter() - began
         yield tally
@@ -133,10 +135,11 @@ def _parts(task: Task, tally: Tally, threads: int) -> Iterator[tuple[Counts, int
     spans = deque((start, min(start + size, task.end)) for start in starts)
     if threads == 1:
         while spans:
-            counts, stop, end = _part(task, tally, spans.popleft())
-            if stop < end:
-                spans.appendleft((stop, end))
-            yield counts, stop
+            start, end = spans.popleft()
+            while start < end:
+                span = start, end
+                start = scan(task.rows, task.s, task.table, task.symmetry, span, tally.counts)
+                yield tally.counts, start
         return
     with concurrent.futures.ThreadPoolExecutor(threads) as pool:
         running: deque[concurrent.futures.Future[tuple[Counts, int, int]]] = deque()
@@ -153,7 +156,6 @@ def _parts(task: Task, tally: Tally, threads: int) -> Iterator[tuple[Counts, int
 def _part(task: Task, tally: Tally, span: tuple[int, int]) -> tuple[Counts, int, int]:
     """Statistics of the ranks of a span, how far they go, and its end."""
     mine = tally.counts
-    counts = new_counts(mine.exponent, mine.extreme.shape[1], RANGES + task.n, mine.tolerance)
-    least = np.array([[(tally.floor / tally.scale) ** 2], [-np.inf]])
-    counts.extreme[:] = np.maximum(mine.extreme[:, :1], least)
+    counts = new_counts(mine.exponent, mine.extreme.shape[1], mine.tolerance)
+    counts.extreme[:] = mine.extreme[:, :1]
     return counts, scan(task.rows, task.s, task.table, task.symmetry, span, counts), span[1]
