@@ -16,6 +16,7 @@ VERBS = {
     "report": ("stabbench.cli.report", "Write tables, plots and index.html of a sweep."),
     "gate": ("stabbench.cli.gate", "Judge a sweep by bounds and a baseline."),
     "worst": ("stabbench.cli.worst", "Find the worst of all straggler patterns, exactly."),
+    "explore": ("stabbench.cli.explore", "Table the trade-offs of gradient codes."),
     "reproduce": ("stabbench.cli.reproduce", "Recompute the published numbers."),
     "train": ("stabbench.cli.train", "Train under coded computation or compressed gossip."),
     "compare": ("stabbench.cli.compare", "Compare two sweeps case by case, in digits."),

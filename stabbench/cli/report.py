@@ -21,4 +21,4 @@ def report_command(directory: str, output: str | None, formats: str) -> None:
 
     result = report(directory, output, formats=names((formats,)))
     click.echo(render.text_for(sys.stdout, *result.brief()), nl=False)
-    click.echo(f"\nreport: {result.index}")
+    click.echo(f"report: {result.index}")

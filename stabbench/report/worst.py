@@ -71,11 +71,16 @@ def distribution(found: Survey, name: str) -> Plot:
 
 def write(found: Survey, name: str, directory: Path, formats: Sequence[str]) -> list[Path]:
     """Write plot, data and text into a directory; the paths written."""
-    plot = distribution(found, name)
-    paths = [directory / "worst.txt", directory / f"{plot.name}.csv"]
-    write_text(paths[0], "\n".join(lines(found, name)) + "\n")
-    write_text(paths[1], render.comma_separated(plot.data))
-    if len(plot.data.rows):
+    text = directory / "worst.txt"
+    write_text(text, "\n".join(lines(found, name)) + "\n")
+    return [text, *save(distribution(found, name), directory, formats)]
+
+
+def save(plot: Plot, directory: Path, formats: Sequence[str]) -> list[Path]:
+    """Write a plot and its data as CSV into a directory; the paths written."""
+    paths = [directory / f"{plot.name}.csv"]
+    write_text(paths[0], render.comma_separated(plot.data))
+    if plot.data.rows:
         for suffix, content in draw(plot, formats).items():
             paths.append(directory / f"{plot.name}.{suffix}")
             write_bytes(paths[-1], content)
