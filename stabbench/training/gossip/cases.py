@@ -59,8 +59,10 @@ class Request:
         ``auto`` (the method's own), ``naive``, ``rounding-aware``, ``two-term`` or ``kahan``.
     sender : str
         ``rounded`` or ``unrounded``.
-    rate, consensus : float
-        gamma and eta; 0 takes them from the stability limits.
+    rate : float
+        Learning rate gamma; 0 takes it from the stability limits.
+    consensus : float
+        Consensus step eta; 0 takes it from the stability limits, 1 for d-psgd, naive and dcd.
     decay : float
         Step t = 0, 1, ... has the learning rate gamma / (1 + decay t).
     steps : int

@@ -10,6 +10,14 @@ from stabbench.sweeps.case import Record
 LINE = ("method", "compressor", "precision", "accumulation", "mixing", "sender")
 STEPS = ("rate", "consensus")
 PANEL = ("problem", "graph", "n", "weights", "batch", "decay", "steps", "seed")
+SILENT = {
+    "compressor": "none",
+    "batch": "0",
+    "decay": "0.0",
+    "mixing": "difference",
+    "sender": "rounded",
+}
+"""What goes without saying."""
 NAMES = ("method", "compressor", "problem", "graph")
 
 
@@ -100,8 +108,7 @@ def _words(parameters: Mapping[str, Any], varied: Sequence[str], always: Sequenc
     for key in dict.fromkeys([*always, *varied]):
         value = parameters.get(key)
         text = short(key, value)
-        silent = {"compressor": "none", "batch": "0", "decay": "0.0"}
-        if silent.get(key) == text or (key == "accumulation" and _only(parameters, text)):
+        if SILENT.get(key) == text or (key == "accumulation" and _only(parameters, text)):
             continue
         if key in STEPS:
             text = text if value else "auto"

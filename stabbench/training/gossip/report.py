@@ -41,9 +41,10 @@ CURVES = (
     Column("diverged", "diverged at step", "integer"),
 )
 NOTE = "A cross ends the line of a run that diverged. Values that are not positive are left out."
+STROKES = ("-", "--", "-.")
 LINES = 8
 """Most lines in one panel."""
-MOST = 4 * LINES
+MOST = 8 * LINES
 """More runs in one setting are a map, not curves; the table holds them all."""
 PANELS = 4
 """Most panels in one figure."""
@@ -125,10 +126,10 @@ def _curves(
     records: Sequence[Record], name: str, title: str, measure: str, across: str
 ) -> Iterator[Plot]:
     parts = [
-        (setting, group[start : start + LINES])
+        (setting, part)
         for setting, group in panels(entries(records)).items()
         if len(group) <= MOST
-        for start in range(0, len(group), LINES)
+        for part in _divided(group)
     ]
     for page in range(0, len(parts), PANELS):
         rows = [
@@ -140,6 +141,24 @@ def _curves(
         data = table(name + number, title, (*CURVES, Column("panel", "panel", "integer")), rows)
         draw = functools.partial(draw_curves, label=LABELS[measure], across=across)
         yield Plot(name + number, title, NOTE, data, draw)
+
+
+def _divided(group: Sequence[Entry]) -> Iterator[Sequence[Entry]]:
+    """Parts of nearly equal size, none with more than `LINES` runs.
+
+    Where there are many, a part holds one compressor, and few precisions.
+    """
+    if len(group) > 2 * LINES:
+        apart: dict[str, list[Entry]] = {}
+        for entry in sorted(group, key=lambda e: str(e.record.case["precision"])):
+            apart.setdefault(entry.record.case["compressor"], []).append(entry)
+        if len(apart) > 1:
+            for part in apart.values():
+                yield from _divided(part)
+            return
+    size = math.ceil(len(group) / math.ceil(len(group) / LINES))
+    for start in range(0, len(group), size):
+        yield group[start : start + size]
 
 
 def _rows(group: Sequence[Entry], measure: str) -> Iterator[dict[str, Any]]:
@@ -181,7 +200,8 @@ def _panel(axes: "Axes", rows: Sequence[dict[str, Any]], across: str) -> None:
             continue
         places = [row[across] for row in mine]
         values = [style.inside(_number(row["value"]), ends) for row in mine]
-        axes.plot(places, values, color=style.color(line), label=scheme)
+        stroke = STROKES[line % len(STROKES)]
+        axes.plot(places, values, color=style.color(line), linestyle=stroke, label=scheme)
         if mine[-1]["diverged"]:
             axes.plot(
                 places[-1], values[-1], color=style.color(line), marker="X", clip_on=False, zorder=5
