@@ -86,7 +86,8 @@ def summary(records: Iterable[Record]) -> Table:
         Column("status", "status", importance=1),
     )
     rows = [
-        _identity(e) | {k: e.record.case[k] for k in settings} | _main(e) for e in entries(known)
+        _identity(e) | {k: e.record.case.get(k, "") for k in settings} | _main(e)
+        for e in entries(known)
     ]
     notes = (SUMMARY_NOTE,)
     return table("summary", "Digits left, worst case over survivor sets", columns, rows, notes)
