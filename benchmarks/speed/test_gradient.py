@@ -31,7 +31,7 @@ def test_encoding_is_bound_by_memory(ratio: Ratio, spec: str, stragglers: int) -
     # each worker reads the partitions that it holds and writes its reply
     copied = traffic(WORKERS * code.load * ENTRIES, WORKERS * ENTRIES // m)
     value = ratio(
-        lambda: held.apply(gradients, precision("float32")),
+        lambda: held.combine(gradients, precision("float32")),
         copied.copy,
         f"copy of the workers' bytes / encoding time ({spec}, 100 x 1e6 float32)",
         rounds=3,
@@ -60,11 +60,11 @@ def test_decoding_is_bound_by_memory(ratio: Ratio, spec: str, stragglers: int) -
 def test_no_coefficient_per_entry_is_formed(benchmark: Any) -> None:
     held: Any = sb.code("kadhe[d=5,m=2]", n=WORKERS, stragglers=3).system("gradient").reply
     gradients = np.ones((WORKERS, 50_000, 2), dtype=np.float32)
-    replies = held.apply(gradients, precision("float32"))
+    replies = held.combine(gradients, precision("float32"))
     tracemalloc.start()
-    held.apply(gradients, precision("float32"))
+    held.combine(gradients, precision("float32"))
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     benchmark.extra_info["peak bytes / bytes of the replies"] = peak / replies.nbytes
-    benchmark.pedantic(lambda: held.apply(gradients, precision("float32")), rounds=3)
+    benchmark.pedantic(lambda: held.combine(gradients, precision("float32")), rounds=3)
     assert peak < 1.1 * replies.nbytes + 2**20

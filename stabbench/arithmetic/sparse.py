@@ -32,6 +32,11 @@ def combine_held(
     -------
     array, shape (rows, L)
 
+    Raises
+    ------
+    ValueError
+        If the shapes do not fit.
+
     Examples
     --------
     >>> one = np.ones((1, 2, 1))
@@ -39,6 +44,8 @@ def combine_held(
     >>> combine_held(one, held, np.array([[[1.0]], [[2.0]]]), np.dtype("float64"))
     array([[3.]])
     """
+    if vectors.shape[::2] != coefficients.shape[1:]:
+        raise ValueError(f"vectors {vectors.shape} do not fit coefficients {coefficients.shape}")
     start, partition = held
     rows, length = coefficients.shape[0], vectors.shape[1]
     each = np.repeat(np.arange(rows), np.diff(start))

@@ -72,7 +72,7 @@ class Gradient(Problem):
         self, system: System, blocks: tuple[Array, ...], precision: Precision
     ) -> tuple[Array, ...]:
         """What each worker makes of the partial gradients that it holds, shape (rows, L)."""
-        return (held(system).apply(blocks[0], precision),)
+        return (held(system).combine(blocks[0], precision),)
 
     def work(self, system: System, shares: tuple[Array, ...], precision: Precision) -> Array:
         """The replies, shape (rows, L, 1): nothing is left to compute."""

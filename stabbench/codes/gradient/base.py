@@ -89,11 +89,16 @@ class Held(Operator):
         return self.unknowns // self.reduction
 
     def apply(self, blocks: Array, precision: Precision) -> Array:
-        """The replies, shape (rows, L), of partial gradients cut to (K, L, m)."""
+        """The replies, shape (rows, L, ...), of the unknowns (K m, L, ...) in coefficient order."""
+        flat = blocks.reshape(self.partitions, self.reduction, -1)
+        return self.combine(flat.swapaxes(1, 2), precision).reshape(self.rows, *blocks.shape[1:])
+
+    def combine(self, vectors: Array, precision: Precision) -> Array:
+        """The replies, shape (rows, L), of partial gradients cut to (K, L, m), in one walk."""
         matrix = self.coefficients.rounded(precision)
-        dtype = precision.work_dtype(np.iscomplexobj(matrix) or np.iscomplexobj(blocks))
-        cut = matrix.reshape(self.rows, self.partitions, self.reduction)
-        sums = combine_held(cut, self.compressed, blocks, dtype)
+        dtype = precision.work_dtype(np.iscomplexobj(matrix) or np.iscomplexobj(vectors))
+        coefficients = matrix.reshape(self.rows, self.partitions, self.reduction)
+        sums = combine_held(coefficients, self.compressed, vectors, dtype)
         plain = precision.storage.holds(precision.work)
         return sums if plain else precision.store(sums)
 

@@ -118,7 +118,7 @@ class Sums:
             return total
         blocks = held(self.system).cut(gradients)
         with ledger.timed("worker_encode"):
-            replies = self.system.reply.apply(blocks, self.scheme.precision)
+            replies = held(self.system).combine(blocks, self.scheme.precision)
         ledger.receive(*replies[code.arrived(pattern[None])[0]])
         with ledger.timed("decode"):
             estimate = self._plan(code, pattern).decode(replies[..., None])[0, :, :, 0]
