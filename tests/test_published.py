@@ -48,8 +48,8 @@ def test_worst_and_mean_over_all_patterns(row: dict[str, str]) -> None:
     found = numbers(row["code"], n, s)
     assert found.worst == pytest.approx(float(row["worst_kappa2"]), rel=rtol)
     assert found.mean == pytest.approx(float(row["mean_kappa2"]), rel=rtol)
-    assert found.label == "exhaustive"
-    assert len(found.values) == math.comb(n, s)
+    assert found.label in ("exhaustive", "symmetric")
+    assert found.median <= found.worst
     at = sb.condition_numbers(sb.code(row["code"], n, s), without(n, found.worst_stragglers))
     assert at.worst == pytest.approx(found.worst, rel=1e-9)
 
