@@ -87,6 +87,18 @@ def test_integer_nodes_ideal_and_rounded_differ_by_a_thousand() -> None:
     assert stored.worst_stragglers == NAMED[1]
 
 
+@pytest.mark.parametrize(
+    ("precision", "worst", "gone"), [("exact", 7.378e71, NAMED[0]), ("float64", 2.907e68, NAMED[1])]
+)
+def test_integer_nodes_over_all_patterns(
+    precision: str, worst: float, gone: tuple[int, ...]
+) -> None:
+    found = numbers("polynomial[nodes=integers]", 40, 4, precision)
+    assert found.worst == pytest.approx(worst, rel=1e-3)
+    assert found.worst_stragglers == gone
+    assert found.label == "exhaustive"
+
+
 def test_numpy_is_wrong_by_more_than_ten_digits_there() -> None:
     c = sb.code("polynomial[nodes=integers]", n=40, stragglers=4)
     assert isinstance(c, LinearCode)
