@@ -12,7 +12,8 @@ from stabbench.analysis.product import dyadic
 from stabbench.analysis.stages import Stages, acting_rational, stage_vectors
 from stabbench.arithmetic.coefficients import Coefficients
 from stabbench.codes.base import Code
-from stabbench.codes.product import Kronecker, ProductSystem
+from stabbench.codes.kronecker import Kronecker
+from stabbench.codes.product import ProductSystem
 from stabbench.decoders.registry import decoder
 from stabbench.errors import InputError
 

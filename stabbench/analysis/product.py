@@ -19,8 +19,9 @@ from stabbench.analysis.structure import Choice, Structure, Trial
 from stabbench.arithmetic.coefficients import Coefficients
 from stabbench.arithmetic.integers import scaled, times
 from stabbench.codes.base import System
+from stabbench.codes.kronecker import Kronecker
 from stabbench.codes.operators import Dense, Operator
-from stabbench.codes.product import Kronecker, ProductSystem
+from stabbench.codes.product import ProductSystem
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Rational = flint.fmpq_mat
