@@ -99,10 +99,12 @@ class Table:
         >>> short.rows, [(column.key, value) for column, value in shared]
         ((('dct',), ('haar',)), [('n', 6)])
         """
-        if len(self.rows) < 2:
+        if not self.rows:
             return self, ()
         columns = [(c, self.values(c.key)) for c in self.columns if c.kind != "digits"]
         same = [(c, values[0]) for c, values in columns if all(v == values[0] for v in values)]
+        if len(self.rows) == 1:
+            same = [(c, value) for c, value in same if value in (None, "")]
         gone = {c.key for c, _ in same if len(same) < len(columns) or c is not columns[0][0]}
         kept = {c.key for c in self.columns} - gone
         shared = [(c, v) for c, v in same if c.key in gone and v not in (None, "")]
