@@ -35,7 +35,8 @@ def evaluate(
     trials, seed : int
         Trial t uses the data of seed + t.
     **others
-        ``n`` and ``stragglers`` for a name; ``vectors``, ``spare``, ``reference``.
+        ``n`` and ``stragglers`` for a name; ``vectors``, ``spare``, ``reference``,
+        ``noise``.
 
     Returns
     -------
@@ -93,7 +94,7 @@ def sweep(
     **axes
         ``codes``, ``n``, ``stragglers``, ``precision``, ``decoder``, ``data``, ``patterns`` (one
         value or a list), ``problem``, ``vectors``, ``spare``, ``trials``, ``seed``,
-        ``reference``.
+        ``reference``, ``noise``.
 
     Returns
     -------
