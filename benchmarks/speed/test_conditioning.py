@@ -68,7 +68,7 @@ def loop_of_cond(matrix: Coefficients, patterns: int) -> float:
         ("polynomial[nodes=equispaced]", 50, 5, 250),
         ("polynomial[nodes=roots-of-unity]", 50, 5, 250),
         ("gaussian", 30, 4, 150),
-        ("polynomial[nodes=roots-of-unity]", 30, 4, 100),
+        ("polynomial[nodes=roots-of-unity]", 30, 4, 60),
     ],
 )
 def test_survey_of_all_patterns_beats_a_loop_of_cond(

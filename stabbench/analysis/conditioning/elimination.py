@@ -9,16 +9,25 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from stabbench.analysis.conditioning.blocks import (
+    Errors,
+    Index,
+    add_squares,
+    bend,
+    copy,
+    dot,
+    fill,
+    project,
+    project_pairs,
+    scale,
+    squares_of_rest,
+    subtract,
+)
 from stabbench.analysis.conditioning.compiled import compiled, inlined
 
 Array = np.ndarray[Any, np.dtype[Any]]
-Errors = tuple[float, float, float]
-Index = (
-    Any  # int for Python, unsigned in loops: the compiler then leaves out a check for negative ones
-)
 UNIT = 2.0**-52
 VECTORS = 12
-ZERO, ONE, TWO, THREE, FOUR = (np.uint64(i) for i in range(5))
 
 
 class Layout(NamedTuple):
@@ -34,8 +43,11 @@ class Layout(NamedTuple):
         Bounds on the errors of h and of w, n numbers each, for each row of each level.
     f : int
         For each level, the sum of the terms of its prefix, and the error of the sum.
+    twin : int
+        1 if each row stands for a complex number per coordinate, real parts (x) before negated
+        imaginary parts (y), and so for a second row (-y, x) as well; B is 1 then.
     own : int
-        The rows of one worker, M numbers each.
+        The rows of one worker, M numbers each, and the second one of a twin.
     own_slack : int
         Their errors, 2 numbers each.
     absent : int
@@ -55,6 +67,7 @@ class Layout(NamedTuple):
     level: int
     slack: int
     f: int
+    twin: int
     own: int
     own_slack: int
     absent: int
@@ -73,18 +86,18 @@ class Layout(NamedTuple):
     bound: int
 
 
-def layout(shape: tuple[int, int, int], m: int, levels: int) -> tuple[Layout, int]:
+def layout(shape: tuple[int, int, int], m: int, levels: int, twin: bool) -> tuple[Layout, int]:
     """Offsets for blocks of a shape (B, M, n), and the length of the buffer."""
     B, M, n = shape
     level = B * M * n
     slack = levels * level
     f = slack + levels * 2 * B * n
     own = f + 2 * levels
-    own_slack = own + B * M
+    own_slack = own + (B + 1) * M
     absent = own_slack + 2 * B
     before = absent + B * n
     vectors = [before + levels + i * n for i in range(VECTORS + 1)]
-    scalars = n, B, M, m, level, slack, f, own, own_slack, absent, before
+    scalars = n, B, M, m, level, slack, f, int(twin), own, own_slack, absent, before
     return Layout(*scalars, *vectors[:-1]), vectors[-1]
 
 
@@ -94,19 +107,46 @@ def push(F: Array, at: Layout, level: int, worker: int, begin: int) -> None:
 
     The result is the next level.
     """
-    B, block, sizes = at.B, at.M * at.n, (at.m, at.M, at.n)
-    count = at.n - begin
+    span = begin, at.n
     load(F, at, level, worker)
-    for b in range(B):
+    for b in range(at.B):
         errors = normalise(F, at, level, worker, b)
-        source = level if b == 0 else level + 1
-        for a in range(B):
-            src = source * at.level + a * block + begin
-            dst = (level + 1) * at.level + a * block + begin
-            _project(F, (src, dst), at.own + b * at.M, (at.part, at.rest), sizes, count)
-            src = at.slack + (source * B + a) * 2 * at.n + begin
-            dst = at.slack + ((level + 1) * B + a) * 2 * at.n + begin
-            _bend(F, (src, dst), (at.part, at.rest), errors, at.n, count)
+        for a in range(at.B):
+            _remove(F, at, (level if b == 0 else level + 1, level + 1), (a, b), errors, span)
+        if at.twin:
+            _second_of_twin(F, at)
+            _remove(F, at, (level + 1, level + 1), (0, 1), errors, span)
+
+
+@inlined
+def _remove(
+    F: Array,
+    at: Layout,
+    levels: tuple[int, int],
+    rows: tuple[int, int],
+    errors: Errors,
+    span: tuple[int, int],
+) -> None:
+    """Make rows a of a span of workers orthogonal to own row b, from one level into another."""
+    a, b = rows
+    n, count, block = at.n, span[1] - span[0], a * at.M * at.n + span[0]
+    move = levels[0] * at.level + block, levels[1] * at.level + block
+    vectors = at.part, at.rest
+    project(F, move, at.own + b * at.M, vectors, (at.m, at.M, n), count)
+    slack = at.slack + span[0]
+    move = slack + (levels[0] * at.B + a) * 2 * n, slack + (levels[1] * at.B + a) * 2 * n
+    bend(F, move, vectors, errors, n, count)
+
+
+@inlined
+def _second_of_twin(F: Array, at: Layout) -> None:
+    """Write (-y, x) for both parts, h and w, of own row 0 = (x, y) behind it."""
+    for start, end in ((0, at.m), (at.m, at.M)):
+        half = (end - start) // 2
+        first, second = at.own + start, at.own + at.M + start
+        for j in range(half):
+            F[second + j] = -F[first + half + j]
+            F[second + half + j] = F[first + j]
 
 
 @inlined
@@ -129,18 +169,18 @@ def normalise(F: Array, at: Layout, level: int, worker: int, b: int) -> Errors:
     """
     m, M = at.m, at.M
     row, slack, f = at.own + b * M, at.own_slack + 2 * b, at.f + 2 * (level + 1)
-    rho = np.sqrt(F[at.absent + b * at.n + worker] + _dot(F, row, row, m))
-    _scale(F, row, 1 / rho, M)
-    y = np.sqrt(_dot(F, row + m, row + m, M - m))
+    rho = np.sqrt(F[at.absent + b * at.n + worker] + dot(F, row, row, m))
+    scale(F, row, 1 / rho, M)
+    y = np.sqrt(dot(F, row + m, row + m, M - m))
     turn = F[slack] / rho + UNIT
     error = F[slack + 1] / rho + y * turn
     F[f] += y * y
     F[f + 1] += 2 * y * error
     for a in range(b + 1, at.B):
         other, bent = at.own + a * M, at.own_slack + 2 * a
-        part = _dot(F, other, row, m)
-        _subtract(F, other, row, part, M)
-        rest = np.sqrt(_dot(F, other, other, m))
+        part = dot(F, other, row, m)
+        subtract(F, other, row, part, M)
+        rest = np.sqrt(dot(F, other, other, m))
         F[bent + 1] += abs(part) * error + (F[bent] + rest * turn) * y
         F[bent] += abs(part) * turn
     return turn, y, error
@@ -150,16 +190,21 @@ def normalise(F: Array, at: Layout, level: int, worker: int, b: int) -> Errors:
 def complete_single(
     F: Array, at: Layout, level: int, errors: Errors, span: tuple[int, int]
 ) -> None:
-    """Terms of each last worker of a span, its one row made orthogonal to own row 0.
+    """Terms of each last worker of a span, its one row made orthogonal to own row 0 and its twin.
 
     Writes the sums with these terms to `total` and their errors to `error`.
     """
     first, count, n = span[0], span[1] - span[0], at.n
-    _copy(F, at.absent + first, at.h2, count)
+    source, row = level, at.own
+    if at.twin:
+        _remove(F, at, (level, level + 1), (0, 0), errors, span)
+        _second_of_twin(F, at)
+        source, row = level + 1, at.own + at.M
+    copy(F, at.absent + first, at.h2, count)
     vectors = at.part, at.rest, at.h2, at.w2
-    _squares_of_rest(F, level * at.level + first, at.own, vectors, (at.m, at.M, n), count)
-    slack = at.slack + level * 2 * n + first
-    _bend(F, (slack, at.left), (at.part, at.rest), errors, n, count)
+    squares_of_rest(F, source * at.level + first, row, vectors, (at.m, at.M, n), count)
+    slack = at.slack + source * 2 * n + first
+    bend(F, (slack, at.left), (at.part, at.rest), errors, n, count)
     _begin(F, at, level + 1, count)
     _add_terms(F, at, at.left, at.left + n, count)
 
@@ -176,15 +221,15 @@ def complete_block(F: Array, at: Layout, level: int, span: tuple[int, int]) -> N
     for b in range(at.B):
         row = level * at.level + b * block + first
         slack = at.slack + (level * at.B + b) * 2 * n + first
-        _copy(F, at.absent + b * n + first, at.h2, count)
-        _add_squares(F, row, at.h2, m, n, count)
-        _fill(F, at.w2, 0.0, count)
-        _add_squares(F, row + m * n, at.w2, M - m, n, count)
+        copy(F, at.absent + b * n + first, at.h2, count)
+        add_squares(F, row, at.h2, m, n, count)
+        fill(F, at.w2, 0.0, count)
+        add_squares(F, row + m * n, at.w2, M - m, n, count)
         _add_terms(F, at, slack, slack + n, count)
         for a in range(b + 1, at.B):
             other = level * at.level + a * block + first
             bent = at.slack + (level * at.B + a) * 2 * n + first
-            _project_pairs(F, (row, other), (at.part, at.h2), (m, M, n), count)
+            project_pairs(F, (row, other), (at.part, at.h2), (m, M, n), count)
             for i in range(count):
                 rho, part = np.sqrt(F[at.h2 + i]), abs(F[at.part + i])
                 turn, y = F[slack + i] / rho + UNIT, np.sqrt(F[at.w2 + i]) / rho
@@ -197,22 +242,8 @@ def complete_block(F: Array, at: Layout, level: int, span: tuple[int, int]) -> N
 def _begin(F: Array, at: Layout, level: int, count: int) -> None:
     """Begin with the sum of the prefix and its error."""
     f = at.f + 2 * level
-    _fill(F, at.total, F[f], count)
-    _fill(F, at.error, F[f + 1], count)
-
-
-@inlined
-def _fill(F: Array, out: Index, value: float, count: Index) -> None:
-    out = np.uint64(out)
-    for i in range(np.uint64(count)):
-        F[out + i] = value
-
-
-@inlined
-def _copy(F: Array, src: Index, out: Index, count: Index) -> None:
-    src, out = np.uint64(src), np.uint64(out)
-    for i in range(np.uint64(count)):
-        F[out + i] = F[src + i]
+    fill(F, at.total, F[f], count)
+    fill(F, at.error, F[f + 1], count)
 
 
 @inlined
@@ -230,178 +261,3 @@ def _add_terms(F: Array, at: Layout, slack_h: Index, slack_w: Index, count: Inde
         y = np.sqrt(F[w2 + i]) * share
         F[total + i] += y * y
         F[error + i] += 2 * y * (y * (F[slack_h + i] * share + UNIT) + F[slack_w + i] * share)
-
-
-@inlined
-def _dot(F: Array, a: Index, b: Index, count: Index) -> float:
-    a, b = np.uint64(a), np.uint64(b)
-    fours = np.uint64(count) // FOUR * FOUR
-    t0, t1, t2, t3 = 0.0, 0.0, 0.0, 0.0
-    for j in range(ZERO, fours, FOUR):
-        t0 += F[a + j] * F[b + j]
-        t1 += F[a + j + ONE] * F[b + j + ONE]
-        t2 += F[a + j + TWO] * F[b + j + TWO]
-        t3 += F[a + j + THREE] * F[b + j + THREE]
-    for j in range(fours, np.uint64(count)):
-        t0 += F[a + j] * F[b + j]
-    return (t0 + t1) + (t2 + t3)
-
-
-@inlined
-def _scale(F: Array, row: Index, factor: float, count: Index) -> None:
-    row = np.uint64(row)
-    for j in range(np.uint64(count)):
-        F[row + j] *= factor
-
-
-@inlined
-def _subtract(F: Array, row: Index, other: Index, factor: float, count: Index) -> None:
-    row, other = np.uint64(row), np.uint64(other)
-    for j in range(np.uint64(count)):
-        F[row + j] -= factor * F[other + j]
-
-
-@inlined
-def _factors(
-    F: Array, src: Index, z: Index, part: Index, sizes: tuple[Index, Index], count: Index
-) -> None:
-    """Products of h of each row and of z."""
-    m, n = sizes
-    for i in range(count):
-        F[part + i] = 0
-    for j in range(m):
-        for i in range(count):
-            F[part + i] += F[z + j] * F[src + j * n + i]
-
-
-@inlined
-def _project(
-    F: Array,
-    move: tuple[int, int],
-    z: Index,
-    vectors: tuple[int, int],
-    sizes: tuple[int, int, int],
-    count: Index,
-) -> None:
-    """Make the h of all rows orthogonal to that of z, and subtract the same multiple of its w.
-
-    The absolute factors and the norms of the new h go to two vectors.
-    """
-    src, dst, z = np.uint64(move[0]), np.uint64(move[1]), np.uint64(z)
-    part, rest = np.uint64(vectors[0]), np.uint64(vectors[1])
-    m, M, n = np.uint64(sizes[0]), np.uint64(sizes[1]), np.uint64(sizes[2])
-    count = np.uint64(count)
-    _factors(F, src, z, part, (m, n), count)
-    for i in range(count):
-        F[rest + i] = 0
-    for j in range(m):
-        for i in range(count):
-            t = F[src + j * n + i] - F[z + j] * F[part + i]
-            F[dst + j * n + i] = t
-            F[rest + i] += t * t
-    for j in range(m, M):
-        for i in range(count):
-            F[dst + j * n + i] = F[src + j * n + i] - F[z + j] * F[part + i]
-    for i in range(count):
-        F[part + i] = abs(F[part + i])
-        F[rest + i] = np.sqrt(F[rest + i])
-
-
-@inlined
-def _bend(
-    F: Array,
-    move: tuple[int, int],
-    vectors: tuple[int, int],
-    errors: Errors,
-    apart: int,
-    count: Index,
-) -> None:
-    """First-order errors of rows after a projection, those of w `apart` from those of h."""
-    src, dst, n = np.uint64(move[0]), np.uint64(move[1]), np.uint64(apart)
-    part, rest = np.uint64(vectors[0]), np.uint64(vectors[1])
-    turn, y, error = errors
-    for i in range(np.uint64(count)):
-        bend = F[src + i]
-        F[dst + n + i] = F[src + n + i] + F[part + i] * error + (bend + F[rest + i] * turn) * y
-        F[dst + i] = bend + F[part + i] * turn
-
-
-@inlined
-def _squares_of_rest(
-    F: Array,
-    src: Index,
-    z: Index,
-    vectors: tuple[int, int, int, int],
-    sizes: tuple[int, int, int],
-    count: Index,
-) -> None:
-    """Squared norms of h and w after a projection that is not stored; h2 begins as it is.
-
-    The absolute factors and the norms of h go to the first two vectors.
-    """
-    src, z, count = np.uint64(src), np.uint64(z), np.uint64(count)
-    part, rest = np.uint64(vectors[0]), np.uint64(vectors[1])
-    h2, w2 = np.uint64(vectors[2]), np.uint64(vectors[3])
-    m, M, n = np.uint64(sizes[0]), np.uint64(sizes[1]), np.uint64(sizes[2])
-    _factors(F, src, z, part, (m, n), count)
-    for j in range(m):
-        for i in range(count):
-            t = F[src + j * n + i] - F[z + j] * F[part + i]
-            F[h2 + i] += t * t
-    for i in range(count):
-        F[w2 + i] = 0
-    fours = m + (M - m) // FOUR * FOUR
-    for j in range(m, fours, FOUR):
-        row0 = src + j * n
-        row1, row2, row3 = row0 + n, row0 + TWO * n, row0 + THREE * n
-        z0, z1, z2, z3 = F[z + j], F[z + j + ONE], F[z + j + TWO], F[z + j + THREE]
-        for i in range(count):
-            x = F[part + i]
-            t0, t1 = F[row0 + i] - z0 * x, F[row1 + i] - z1 * x
-            t2, t3 = F[row2 + i] - z2 * x, F[row3 + i] - z3 * x
-            F[w2 + i] += t0 * t0 + t1 * t1 + t2 * t2 + t3 * t3
-    for j in range(fours, M):
-        for i in range(count):
-            t = F[src + j * n + i] - F[z + j] * F[part + i]
-            F[w2 + i] += t * t
-    for i in range(count):
-        F[part + i] = abs(F[part + i])
-        F[rest + i] = np.sqrt(F[h2 + i])
-
-
-@inlined
-def _add_squares(
-    F: Array, src: Index, out: Index, coordinates: Index, n: Index, count: Index
-) -> None:
-    """Add the squares of coordinates of all rows to a vector."""
-    src, out, n = np.uint64(src), np.uint64(out), np.uint64(n)
-    for j in range(np.uint64(coordinates)):
-        for i in range(np.uint64(count)):
-            F[out + i] += F[src + j * n + i] * F[src + j * n + i]
-
-
-@inlined
-def _project_pairs(
-    F: Array,
-    blocks: tuple[int, int],
-    vectors: tuple[int, int],
-    sizes: tuple[int, int, int],
-    count: Index,
-) -> None:
-    """Make the h of each row of the second block orthogonal to its own row of the first.
-
-    The factors go to the first vector; the second holds the squares of h in the first block.
-    """
-    src, dst, count = np.uint64(blocks[0]), np.uint64(blocks[1]), np.uint64(count)
-    part, h2 = np.uint64(vectors[0]), np.uint64(vectors[1])
-    m, M, n = np.uint64(sizes[0]), np.uint64(sizes[1]), np.uint64(sizes[2])
-    for i in range(count):
-        F[part + i] = 0
-    for j in range(m):
-        for i in range(count):
-            F[part + i] += F[dst + j * n + i] * F[src + j * n + i]
-    for i in range(count):
-        F[part + i] /= F[h2 + i]
-    for j in range(M):
-        for i in range(count):
-            F[dst + j * n + i] -= F[part + i] * F[src + j * n + i]

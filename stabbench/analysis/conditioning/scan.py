@@ -44,6 +44,8 @@ class Rows(NamedTuple):
         Where a worker has fewer rows than B.
     m : int
         Coordinates of h.
+    twin : bool
+        Whether rows are complex, each worker owning one: see `elimination.Layout`.
     energy : float64 array, shape (n,)
         Sum of |g|^2 over the rows of each worker.
     generator2, inverse2 : float
@@ -53,6 +55,7 @@ class Rows(NamedTuple):
     Z: Array
     absent: Array
     m: int
+    twin: bool
     energy: Array
     generator2: float
     inverse2: float
@@ -78,7 +81,10 @@ def rows_of(dual: Dual, owner: Array) -> tuple[Rows, int]:
     length = np.linalg.norm(dual.null, axis=1)
     length[length == 0] = 1
     h, w = dual.null / length[:, None], dual.inverse / size / length[:, None]
-    if np.iscomplexobj(h):
+    twin = np.iscomplexobj(h) and n == len(owner)
+    if twin:
+        h, w = np.hstack([h.real, -h.imag]), np.hstack([w.real, -w.imag])
+    elif np.iscomplexobj(h):
         h, w, owner = real_form(h), real_form(w) / 2**0.5, np.concatenate([owner, owner])
     place = np.array([np.count_nonzero(owner[:i] == owner[i]) for i in range(len(owner))])
     B = int(place.max()) + 1
@@ -94,7 +100,7 @@ def rows_of(dual: Dual, owner: Array) -> tuple[Rows, int]:
     energy = np.bincount(owner[: len(parts)], weights=parts, minlength=n)
     of_generator, of_inverse = dual.norms
     limits = (of_generator / top) ** 2 * fraction, (of_inverse / size) ** 2
-    return Rows(Z, absent, h.shape[1], energy, *limits), 2 * int(exponent)
+    return Rows(Z, absent, h.shape[1], twin, energy, *limits), 2 * int(exponent)
 
 
 def real_form(matrix: Array) -> Array:
@@ -140,7 +146,7 @@ def scan(rows: Rows, s: int, table: Array, symmetry: int, span: Span, counts: Co
 def workspace(rows: Rows, s: int) -> tuple[Layout, Array]:
     """Buffer for patterns of s workers; its level 0 holds the rows."""
     B, M, n = rows.Z.shape
-    at, length = layout((B, M, n), rows.m, s)
+    at, length = layout((B, M, n), rows.m, s, rows.twin)
     F = np.zeros(length)
     F[: at.level] = rows.Z.ravel()
     slack = F[at.slack : at.slack + 2 * B * n].reshape(B, 2, n)
