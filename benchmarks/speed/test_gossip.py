@@ -15,12 +15,14 @@ from stabbench.training.gossip.select import largest
 WORKERS, PARAMETERS = 16, 1_000_000
 
 
-def best(function: Callable[[], Any], repeats: int = 5) -> float:
+def best(
+    function: Callable[[], Any], repeats: int = 5, clock: Callable[[], float] = time.perf_counter
+) -> float:
     times = []
     for _ in range(repeats):
-        start = time.perf_counter()
+        start = clock()
         function()
-        times.append(time.perf_counter() - start)
+        times.append(clock() - start)
     return min(times)
 
 
@@ -62,7 +64,7 @@ def test_selection_is_faster_than_a_sort(benchmark: Any) -> None:
 
 @pytest.mark.parametrize("formats", ["float64", "bfloat16"])
 def test_three_thousand_small_steps(benchmark: Any, formats: str) -> None:
-    """Ring 8, d = 200, top-k 10%, all measures: under 3 seconds."""
+    """Ring 8, d = 200, top-k 10%, all measures: under 3 seconds of one core."""
     local, optimum = built("logistic", 8, 0)
     setting = Setting(mixing("ring", 8), compressor("top-k"), Formats.of(formats), 0.025, 0.0789)
 
@@ -71,4 +73,4 @@ def test_three_thousand_small_steps(benchmark: Any, formats: str) -> None:
 
     simulate(method("ecsd"), setting, local, Run(3), optimum=optimum)
     benchmark.pedantic(train, rounds=2)
-    assert best(train, 2) < 3
+    assert best(train, 2, time.process_time) < 3
