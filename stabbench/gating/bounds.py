@@ -48,7 +48,7 @@ class Bound:
     def applies(self, record: Record) -> bool:
         """Whether the record is one of those that the bound is for."""
         return all(
-            any(fnmatch.fnmatchcase(value, pattern) for value in _values(record, key))
+            any(v == pattern or fnmatch.fnmatchcase(v, pattern) for v in _values(record, key))
             for key, pattern in self.match.items()
         )
 

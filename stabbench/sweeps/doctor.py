@@ -1,7 +1,6 @@
 """What must hold of an environment, measured: float32 solvers, threads, caches, formats."""
 
 import os
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,6 +9,7 @@ import numpy as np
 from stabbench.analysis.checks import Finding
 from stabbench.arithmetic import dense, exact
 from stabbench.arithmetic.precision import ALLOWED
+from stabbench.files.caches import writable
 
 
 def examine() -> Iterator[Finding]:
@@ -66,9 +66,10 @@ def _kernels() -> Finding:
 
 
 def _caches() -> Finding:
-    folder = Path(os.environ.get("NUMBA_CACHE_DIR") or Path(dense.__file__).parent)
-    try:
-        with tempfile.TemporaryFile(dir=folder):
-            return Finding("kernel cache", True, f"{folder} is writable")
-    except OSError as error:
-        return Finding("kernel cache", False, f"{folder}: {error.strerror}; set NUMBA_CACHE_DIR")
+    places = [Path(dense.__file__).parent / "__pycache__"]
+    if "NUMBA_CACHE_DIR" in os.environ:
+        places.insert(0, Path(os.environ["NUMBA_CACHE_DIR"]))
+    usable = [place for place in places if writable(place)]
+    if usable:
+        return Finding("kernel cache", True, f"{usable[0]} is writable")
+    return Finding("kernel cache", False, f"{places[0]} cannot be written; set NUMBA_CACHE_DIR")
