@@ -89,7 +89,7 @@ def assert_close(found: Any, code: GradientCode, row: np.ndarray[Any, Any]) -> N
             assert distance.abs_upper() < 1e-40, (code, row, w, c)
 
 
-@pytest.mark.parametrize("n", [4, 5, 6])
+@pytest.mark.parametrize("n", [4, 5, 6, 7, 8])
 def test_every_scheme_recovers_every_pattern(n: int) -> None:
     for code in admissible(n):
         assert_recovers(code, survivors_of(code))

@@ -143,6 +143,17 @@ def test_load_beyond_the_tradeoff_leaves_spare_replies() -> None:
             assert record.relative_error.worst < 1e-9
 
 
+def test_records_tell_the_minimum_distance_and_the_tradeoff() -> None:
+    record = sb.evaluate(
+        "kadhe[generator=hamming]", n=7, stragglers=1, problem="gradient", decoder="weights"
+    )
+    assert record.minimum_distance == 3
+    assert record.tradeoff == "d = 7 >= s + m = 6 (1 above)"
+    other = sb.evaluate("ye-abbe[m=3]", n=7, stragglers=1, problem="gradient", decoder="weights")
+    assert other.tradeoff == "d = 4 >= s + m = 4 (met with equality)"
+    assert (other.load, other.communication) == (4, 1 / 3)
+
+
 def test_tradeoff_is_reported() -> None:
     met: Any = sb.code("kadhe[d=5,m=3]", n=10, stragglers=2)
     above: Any = sb.code("kadhe[generator=hamming]", n=14, stragglers=1)

@@ -22,6 +22,7 @@ from stabbench.arithmetic.pairs import to_pair
 from stabbench.arithmetic.rank import first_independent
 from stabbench.codes.gradient.approximate import ApproximateCode
 from stabbench.codes.gradient.base import GradientCode, Held, Part
+from stabbench.codes.gradient.kadhe import Kadhe
 from stabbench.decoders.ideal import least_squares_weights, wanted
 from stabbench.decoders.weights import assemble, distinct, exact_weights, families
 from stabbench.errors import InputError
@@ -80,15 +81,18 @@ class Gradient(Structure):
     def measures(
         self, choice: Choice, patterns: Array, trials: list[Trial], relative: Array
     ) -> dict[str, Any]:
-        """Of approximate codes the arithmetic error alone, against the same weights exactly."""
+        """The trade-off of exact codes; of approximate ones the arithmetic error alone."""
         code = choice.code
         assert isinstance(code, GradientCode)
+        found: dict[str, Any] = {"load": code.load, "communication": 1 / code.reduction}
+        if isinstance(code, Kadhe):
+            found["minimum_distance"] = code.minimum_distance
         if not code.approximate:
-            return {}
+            return found | {"tradeoff": code.tradeoff}
         plan = choice.decoder.plan(code, choice.system, patterns, choice.precision, choice.spare)
         ideal = ideal_products(choice, code, code.arrived(patterns))
-        found = np.stack([arithmetic_errors(plan.decode(t.replies), ideal, t) for t in trials])
-        return {"arithmetic_error": Statistic.of(found, patterns)}
+        own = np.stack([arithmetic_errors(plan.decode(t.replies), ideal, t) for t in trials])
+        return found | {"arithmetic_error": Statistic.of(own, patterns)}
 
 
 def exact_conditions(code: GradientCode, arrived: Array, spare: str = "use") -> Conditions:

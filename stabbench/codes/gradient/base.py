@@ -169,6 +169,11 @@ class GradientCode(Code):
         return self.n - self.stragglers
 
     @property
+    def tradeoff(self) -> str:
+        """How the parameters stand to the bound d >= s + m of Ye and Abbe."""
+        return tradeoff(self.load, self.stragglers, self.reduction)
+
+    @property
     def is_complex(self) -> bool:
         """Whether the coefficients are complex numbers."""
         return False
@@ -255,6 +260,18 @@ def segments(gradients: Array, sizes: list[int]) -> Array:
         cut[:, :size, u] = gradients[:, start : start + size]
         start += size
     return cut
+
+
+def tradeoff(d: int, s: int, m: int) -> str:
+    """How load, stragglers and reduction stand to the bound d >= s + m, in words.
+
+    Examples
+    --------
+    >>> tradeoff(5, 2, 3), tradeoff(7, 2, 4)
+    ('d = 5 >= s + m = 5 (met with equality)', 'd = 7 >= s + m = 6 (1 above)')
+    """
+    words = "met with equality" if d == s + m else f"{d - s - m} above"
+    return f"d = {d} >= s + m = {s + m} ({words})"
 
 
 def cyclic_placement(n: int, load: int) -> Array:

@@ -17,6 +17,7 @@ from stabbench.codes.gradient.base import (
     load_field,
     reduction_field,
     settle_load,
+    tradeoff,
 )
 from stabbench.errors import InputError
 from stabbench.files import SUFFIXES
@@ -193,16 +194,19 @@ class Kadhe(GroupCode):
 
     @functools.cached_property
     def minimum_distance(self) -> int:
-        """The minimum distance of the generator, by theorem or by rank enumeration."""
+        """The minimum distance of the generator, by theorem or by rank enumeration.
+
+        That of draws too large to be enumerated is the one that they have almost surely.
+        """
         d, m = self.sizes
-        return d - m + 1 if self.is_mds else generators.minimum_distance(self.transposed)
+        erasures = sum(math.comb(d, e) for e in range(1, d - m + 1))
+        sure = self.generator in generators.RANDOM and erasures > generators.ENUMERATED
+        return d - m + 1 if self.is_mds or sure else generators.minimum_distance(self.transposed)
 
     @property
     def tradeoff(self) -> str:
-        """How the parameters stand to the bound d >= s + m of Ye and Abbe."""
-        (d, m), s = self.sizes, self.minimum_distance - 1
-        words = "met with equality" if d == s + m else f"{d - s - m} above"
-        return f"d = {d} >= s + m = {s + m} ({words})"
+        """How d, m and the minimum distance stand to the bound d >= s + m of Ye and Abbe."""
+        return tradeoff(self.sizes[0], self.minimum_distance - 1, self.sizes[1])
 
     def union_bound(self, kappa: float) -> float:
         """Chen and Dongarra's bound on P(worst kappa of a Gaussian generator > kappa).
