@@ -1,6 +1,7 @@
 """Encoding, decoding, references and condition numbers, as ratios to plain NumPy in one run."""
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -13,13 +14,19 @@ from stabbench.problems.base import cut
 from stabbench.problems.registry import data
 
 Ratio = Callable[..., float]
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+def generator_of(code: sb.Code, storage: str) -> Array:
+    assert isinstance(code, sb.LinearCode)
+    return code.generator.rounded(storage)
 
 
 def test_encoding_runs_at_the_speed_of_a_matrix_product(ratio: Ratio) -> None:
     code, single = sb.code("gaussian", n=30, stragglers=4), precision("float32")
     blocks = single.store(cut(data("gaussian[rows=26000,columns=64]").matrix(0), 26))
     system = code.system()
-    generator = system.encoders[0].matrix(single)
+    generator = generator_of(code, "float32")
     value = ratio(
         lambda: system.encoders[0].apply(blocks, single),
         lambda: generator @ blocks.reshape(26, -1),
@@ -33,7 +40,7 @@ def test_batched_decoding_beats_a_loop_over_patterns(ratio: Ratio) -> None:
     patterns = policy("all").patterns(12, 3)
     system = code.system()
     replies = np.random.default_rng(0).standard_normal((12, 16, 1)).astype(np.float32)
-    generator = system.encoders[0].matrix(single)
+    generator = generator_of(code, "float32")
     rows = system.rows(patterns)
 
     def loop() -> None:
@@ -52,7 +59,7 @@ def test_least_squares_beats_a_loop_over_patterns(ratio: Ratio) -> None:
     patterns = policy("all").patterns(12, 3)
     system = code.system()
     replies = np.random.default_rng(0).standard_normal((12, 16, 1)).astype(np.float32)
-    generator = system.encoders[0].matrix(single)
+    generator = generator_of(code, "float32")
     rows = system.rows(patterns)
 
     def loop() -> None:
@@ -89,7 +96,7 @@ def test_exact_reference_of_the_digits(ratio: Ratio) -> None:
 
 def test_condition_numbers_of_given_patterns(ratio: Ratio) -> None:
     code = sb.code("gaussian", n=20, stragglers=3)
-    generator = code.system().encoders[0].matrix(precision("float64"))
+    generator = generator_of(code, "float64")
     rows = code.system().rows(policy("all").patterns(20, 3))
 
     def loop() -> None:
