@@ -16,10 +16,13 @@ from stabbench.analysis.conditions import (
 from stabbench.analysis.metrics import errors
 from stabbench.analysis.survivors import Auto
 from stabbench.arithmetic.exact import rank
+from stabbench.arithmetic.peeling import undecodable
 from stabbench.arithmetic.precision import Precision, precision
 from stabbench.codes.base import Code, LinearCode, System
 from stabbench.codes.registry import code as build
+from stabbench.codes.shift_add import ShiftAdd, survivor_sets
 from stabbench.decoders.dense import Solve
+from stabbench.decoders.zigzag import Zigzag
 from stabbench.problems.base import Exact
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -93,6 +96,9 @@ def _checks(code: Code, limit: int) -> Iterator[tuple[str, Callable[[], tuple[bo
         )
     if isinstance(code, LinearCode):
         yield "decodes what it encodes", lambda: _round_trip(code)
+    if isinstance(code, ShiftAdd):
+        yield "every threshold decodes (MDS)", lambda: _peels(code, limit)
+        yield "decodes what it encodes", lambda: _integers_return(code)
 
 
 def _named(code: Code) -> tuple[bool, str]:
@@ -216,6 +222,26 @@ def undecodable_sets(
     for group, rows in system.batches(patterns):
         decodes[group] = operators_of(reply, rows).status
     return patterns[~decodes], patterns
+
+
+def _peels(code: ShiftAdd, limit: int) -> tuple[bool, str]:
+    sets = survivor_sets(code.n, code.blocks, limit)
+    fault = undecodable(code.shifts, sets, LENGTH + int(code.shifts.max()))
+    scope = "all" if len(sets) == math.comb(code.n, code.blocks) else "sampled"
+    if fault is not None:
+        return False, f"no zigzag decodes {fault}"
+    return True, f"{len(sets)} survivor sets decode ({scope})"
+
+
+def _integers_return(code: ShiftAdd) -> tuple[bool, str]:
+    system, exact = code.system(), precision("float64")
+    patterns = Auto(limit=50).patterns(code.n, code.stragglers)
+    blocks = _integers(system, np.float64, seed=6)
+    plan = Zigzag().plan(code, system, patterns, exact, "use")
+    found = plan.decode(system.encoders[0].apply(blocks, exact))
+    same = bool((found == blocks).all())
+    words = "come back as they were" if same else "come back changed"
+    return same, f"integers {words} from {len(patterns)} survivor sets"
 
 
 def _round_trip(code: LinearCode) -> tuple[bool, str]:
