@@ -487,7 +487,15 @@ def test_report_shows_accuracy_errors_and_costs(stored: Path, tmp_path: Path) ->
     assert max(row["step"] for row in errors if row["scheme"] == "gaussian deu") == 22
     runs = plots["training-accuracy-against-error"].records()
     assert len(runs) == 2 * (len(accuracy) - 1)
-    assert "training-accuracy-by-epoch" in plots
+    curves = plots["training-accuracy-by-epoch"].records()
+    ends = {row["scheme"]: (row["step"], row["value"], row["diverged"]) for row in curves}
+    sound = next(row for row in accuracy if row["scheme"] == "gaussian naive")
+    step, value, diverged = ends["gaussian naive"]
+    assert (step, diverged) == (22, 0)
+    assert value == pytest.approx(sound["accuracy"], rel=1e-3)
+    broken = next(row for row in accuracy if row["scheme"] == f"{INTEGERS} naive")
+    assert ends[f"{INTEGERS} naive"][2] == 2
+    assert ends[f"{INTEGERS} naive"][1] == pytest.approx(broken["accuracy"], abs=1e-3)
 
 
 def test_presets_hold_six_schemes_and_five_seeds() -> None:

@@ -97,16 +97,28 @@ def _panel(axes: "Axes", rows: Sequence[dict[str, Any]], *, log: bool) -> None:
     if log:
         axes.set_yscale("log")
         axes.set_ylim(*ends)
+    bases = list(dict.fromkeys(base(row["scheme"]) for row in rows))
     for line, scheme in dict.fromkeys((row["line"], row["scheme"]) for row in rows):
         mine = [row for row in rows if row["line"] == line]
         steps = [row["step"] for row in mine]
         value, low, high = (
             [style.inside(row[key], ends) for row in mine] for key in ("value", "low", "high")
         )
-        dashed = "--" if scheme.endswith("deu") else "-"
-        paint = style.color(line)
+        dashed = "--" if scheme.endswith(" deu") else "-"
+        paint = style.color(bases.index(base(scheme)))
         axes.plot(steps, value, color=paint, linestyle=dashed, label=scheme)
         axes.fill_between(steps, low, high, color=paint, alpha=0.12, linewidth=0)
         if mine[-1]["diverged"]:
             axes.plot(steps[-1], value[-1], color=paint, marker="X", clip_on=False, zorder=5)
     axes.legend(loc="upper left", bbox_to_anchor=(1.02, 1.0))
+
+
+def base(scheme: str) -> str:
+    """The scheme without its mode: both modes of a code have one colour.
+
+    Examples
+    --------
+    >>> base("gaussian deu"), base("uncoded")
+    ('gaussian', 'uncoded')
+    """
+    return scheme.removesuffix(" naive").removesuffix(" deu")

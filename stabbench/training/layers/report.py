@@ -11,7 +11,7 @@ from stabbench.report.table import Column, Table, table
 from stabbench.sweeps.case import Record
 from stabbench.training.layers import tables
 from stabbench.training.layers.cases import KIND
-from stabbench.training.layers.curves import PANELS, Curve, curve_plot, curve_rows
+from stabbench.training.layers.curves import PANELS, Curve, base, curve_plot, curve_rows
 from stabbench.training.layers.tables import Entry, entries, pairs, panels
 
 if TYPE_CHECKING:
@@ -96,11 +96,19 @@ def _curves(
 
 
 def _accuracies(record: Record) -> Curve:
-    points: dict[int, list[float]] = {}
-    for epochs in record.measures["epochs"]:
-        for step, value in zip(epochs["step"], epochs["test_accuracy"], strict=True):
-            points.setdefault(step, []).append(value)
-    return sorted(points.items())
+    trials = [
+        list(zip(epochs["step"], epochs["test_accuracy"], strict=True))
+        for epochs in record.measures["epochs"]
+    ]
+    whole = [t for t, step in zip(trials, record.measures["diverged"], strict=True) if step is None]
+    steps = sorted({step for trial in whole or trials for step, _ in trial})
+    points = [(s, [v for t in trials if (v := _last(t, s)) is not None]) for s in steps]
+    return [(step, values) for step, values in points if len(values) == len(trials)]
+
+
+def _last(trial: Sequence[tuple[int, float]], step: int) -> float | None:
+    """The accuracy at a step; a run that diverged keeps its last one."""
+    return next((value for at, value in reversed(trial) if at <= step), None)
 
 
 def _layer_errors(record: Record) -> Curve:
@@ -150,7 +158,7 @@ def draw_costs(data: Table) -> "Figure":
 
     rows = data.records()
     names = list(dict.fromkeys((row["code"], row["setting"]) for row in rows))
-    figure = Figure(figsize=(9.0, 0.5 * len(names) + 1.6), layout="constrained")
+    figure = Figure(figsize=(9.0, 0.6 * len(names) + 1.6), layout="constrained")
     figure.suptitle(data.title)
     shown = (
         ("bytes", 1e-6, "MB sent by the master per step"),
@@ -168,7 +176,7 @@ def draw_costs(data: Table) -> "Figure":
                 label=mode,
             )
         axes.set_xlabel(words)
-        axes.set_yticks(range(len(names)), [" · ".join(filter(None, name)) for name in names])
+        axes.set_yticks(range(len(names)), ["\n".join(filter(None, name)) for name in names])
     figure.axes[0].invert_yaxis()
     figure.axes[-1].legend(loc="upper left", bbox_to_anchor=(1.02, 1.0))
     return figure
@@ -179,7 +187,7 @@ def accuracy_against_error(records: Sequence[Record]) -> Iterator[Plot]:
     rows = [row for entry in entries(records) if entry.is_coded for row in _runs(entry)]
     if rows:
         name, title = "training-accuracy-against-error", "Accuracy against layer error, all runs"
-        caption = "A point per seed. Crosses: the run diverged."
+        caption = "A point per seed: circles naive, triangles deu, crosses runs that diverged."
         yield Plot(name, title, caption, table(name, title, RUNS, rows), draw_runs)
 
 
@@ -209,19 +217,23 @@ def draw_runs(data: Table) -> "Figure":
     axes.set_xscale("log")
     axes.set_xlim(*ends)
     axes.axhline(0, color=style.GREY, linewidth=1)
-    for number, scheme in enumerate(dict.fromkeys(row["scheme"] for row in rows)):
+    schemes = list(dict.fromkeys(row["scheme"] for row in rows))
+    codes = list(dict.fromkeys(map(base, schemes)))
+    for scheme in schemes:
         for ended in (False, True):
             mine = [
                 r for r in rows if r["scheme"] == scheme and (r["diverged"] is not None) == ended
             ]
+            usual = "^" if scheme.endswith(" deu") else "o"
+            named = mine and not (ended and _sound(rows, scheme))
             axes.plot(
                 [style.inside(r["layer_error"], ends) for r in mine],
                 [r["difference"] for r in mine],
-                color=style.color(number),
-                marker="X" if ended else style.marker(number),
+                color=style.color(codes.index(base(scheme))),
+                marker="X" if ended else usual,
                 linestyle="none",
                 alpha=0.8,
-                label=None if ended and any(_kept(rows, scheme)) else scheme if mine else None,
+                label=scheme if named else None,
             )
     axes.set_xlabel("median layer error of the run")
     axes.set_ylabel("test accuracy minus uncoded")
@@ -229,8 +241,8 @@ def draw_runs(data: Table) -> "Figure":
     return figure
 
 
-def _kept(rows: Sequence[dict[str, Any]], scheme: str) -> Iterator[bool]:
-    return (row["diverged"] is None for row in rows if row["scheme"] == scheme)
+def _sound(rows: Sequence[dict[str, Any]], scheme: str) -> bool:
+    return any(row["diverged"] is None for row in rows if row["scheme"] == scheme)
 
 
 register(

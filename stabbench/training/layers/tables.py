@@ -123,6 +123,7 @@ def accuracy(records: Sequence[Record]) -> Iterator[Table]:
                 "difference: test accuracy minus that of the uncoded network with the same seeds; "
                 "low and high bound its mean over seeds (Student, 95%)"
             ),
+            "a run that diverged keeps the model as it stood; scores that are NaN are wrong",
         )
         yield table(
             "training-accuracy", "Accuracy against the uncoded network", ACCURACY, rows, notes
