@@ -133,23 +133,46 @@ def test_a_worker_that_misses_an_update_breaks_the_invariant() -> None:
     assert structure.distance(coding, layer.shares, 16) > 1e-2
 
 
+SHIFTS = [
+    build_code(f"shift-add[design={design}]", 6, 2)
+    for design in ("systematic", "systematic1", "systematic-reflected", "vandermonde", "reflected")
+]
+
+
+def amplification_of_everybody(code: Code, rows: int) -> float:
+    """|| |D| |Phi| ||_inf without stragglers; shift-and-add by decoding unit replies exactly."""
+    if isinstance(code, LinearCode):
+        found = conditions(stored_generator(code, "float32"), np.arange(code.shape[0])[None])
+        return float(found.amplification[0])
+    double = precision("float64")
+    coding = Coding(code, chosen_decoder(code, "auto"), double)
+    length = coding.length(rows)
+    unknowns = np.eye(coding.blocks * length).reshape(coding.blocks, length, -1)
+    phi = coding.encoder.apply(unknowns, double)
+    units = np.eye(phi.shape[0] * phi.shape[1]).reshape(*phi.shape[:2], -1)
+    decoding = coding.decode(units, np.ones(code.n, dtype=np.int8), coding.blocks * length)
+    assert np.array_equal(decoding @ phi.reshape(-1, phi.shape[2]), np.eye(phi.shape[2]))
+    return float((np.abs(decoding) @ np.abs(phi).reshape(-1, phi.shape[2])).sum(axis=1).max())
+
+
 @pytest.mark.parametrize("mode", ["naive", "deu"])
-@pytest.mark.parametrize("code", CODES_UNDER_TEST, ids=label)
+@pytest.mark.parametrize("code", [*CODES_UNDER_TEST, *SHIFTS], ids=label)
 def test_one_step_agrees_with_uncoded_within_the_amplification(code: Code, mode: str) -> None:
-    assert isinstance(code, LinearCode)
     network = Plan(width=32, depth=1, steps=1, batch=32, rate=1.0)
     data = examples("digits", 0)
-    everybody = conditions(stored_generator(code, "float32"), np.arange(code.shape[0])[None])
-    bound = min(1.0, 10 * SINGLE.unit * float(everybody.amplification[0]))
-    coded = train(
-        Scheme(code, decoder("exact-weights"), mode, SINGLE, arrivals("none")), network, data, 0
-    )
+    bound = min(1.0, 10 * SINGLE.unit * amplification_of_everybody(code, network.width))
+    exactly = decoder("exact-weights") if isinstance(code, LinearCode) else decoder("zigzag")
+    coded = train(Scheme(code, exactly, mode, SINGLE, arrivals("none")), network, data, 0)
     plain = train(uncoded(), network, data, 0)
     start = train(uncoded(), dataclasses.replace(network, rate=1e-30), data, 0).weights
     for mine, reference, before in zip(coded.weights, plain.weights, start, strict=True):
         difference = np.linalg.norm(mine.astype(np.float64) - reference)
         assert difference <= bound * np.linalg.norm(reference.astype(np.float64))
         assert difference <= bound * np.linalg.norm(reference.astype(np.float64) - before)
+    if mode == "deu":
+        assert 0 < coded.epochs[-1]["invariant"] <= 10 * SINGLE.unit
+        assert coded.distance is not None
+        assert coded.distance <= 10 * SINGLE.unit
 
 
 # what is sent
