@@ -3,12 +3,12 @@
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from stabbench.report.entries import code_name
+from stabbench.report.entries import code_name, decoder_name
 from stabbench.report.plots.base import Plot
 from stabbench.report.registry import register
 from stabbench.report.table import Column, Table, table
 from stabbench.sweeps.case import Record
-from stabbench.training.descent.cases import KIND, UNCODED
+from stabbench.training.descent.cases import DECODER_ORDER, KIND, UNCODED
 from stabbench.training.layers.curves import PANELS, Curve, curve_plot, curve_rows
 
 SHARED = ("data", "precision", "method", "n", "iterations", "rate", "momentum", "trials", "seed")
@@ -45,8 +45,8 @@ def measured(records: Sequence[Record]) -> list[tuple[Record, str, str]]:
     """Records that were measured, each with its scheme and setting."""
     found = [record for record in records if "gradient_error" in record.measures]
     coded = [record for record in found if record.case["code"] != UNCODED]
-    shared = [key for key in SHARED if len({record.case[key] for record in found}) > 1]
-    own = [key for key in OWN if len({record.case[key] for record in coded}) > 1]
+    shared = [key for key in SHARED if _varies(found, key)]
+    own = [key for key in OWN if _varies(coded, key)]
     result = []
     for record in found:
         keys = shared if record.case["code"] == UNCODED else [*shared, *own]
@@ -55,13 +55,38 @@ def measured(records: Sequence[Record]) -> list[tuple[Record, str, str]]:
     return result
 
 
+def _varies(records: Sequence[Record], key: str) -> bool:
+    # plain descent has no momentum, so that only Nesterov's can differ in it
+    meant = [r for r in records if key != "momentum" or r.case["method"] == "nesterov"]
+    return len({record.case[key] for record in meant}) > 1
+
+
+def panels(records: Sequence[Record]) -> dict[str, list[tuple[Record, str]]]:
+    """Records and schemes by setting; the uncoded descent stands first in each of its own."""
+    found = measured(records)
+    groups: dict[str, list[tuple[Record, str]]] = {}
+    for record, scheme, setting in found:
+        if scheme != UNCODED:
+            groups.setdefault(setting, []).append((record, scheme))
+    for record, scheme, setting in found:
+        if scheme == UNCODED:
+            alike = [key for key, group in groups.items() if _alike(group[0][0], record)]
+            for key in alike or [setting]:
+                groups.setdefault(key, []).insert(0, (record, scheme))
+    return groups
+
+
+def _alike(first: Record, second: Record) -> bool:
+    return all(first.case[key] == second.case[key] for key in SHARED)
+
+
 def _scheme(record: Record) -> str:
     case = record.case
     if case["code"] == UNCODED:
         return UNCODED
     name = code_name(case["code"], case["n"], case["stragglers"])[0]
-    usual = case["decoder"] in ("weights[solve=working]", "lstsq")
-    return name if usual else f"{name} · {case['decoder']}"
+    decoder = decoder_name(case["decoder"])
+    return name if decoder in DECODER_ORDER else f"{name} · {decoder}"
 
 
 def accuracy(records: Sequence[Record]) -> Iterator[Table]:
@@ -117,16 +142,19 @@ def arithmetic_errors(records: Sequence[Record]) -> Iterator[Plot]:
 def _plots(
     records: Sequence[Record], measure: str, name: str, title: str, label: str
 ) -> Iterator[Plot]:
-    settings: dict[str, list[tuple[str, Curve, int]]] = {}
-    for record, scheme, setting in measured(records):
-        diverged = sum(step is not None for step in record.measures["diverged"])
-        curve = _curve(record.measures[measure])
-        settings.setdefault(setting, []).append((scheme, curve, diverged))
-    found = list(settings.items())
+    found = [
+        (setting, [_line(record, scheme, measure) for record, scheme in group])
+        for setting, group in panels(records).items()
+    ]
     for page in range(0, len(found), PANELS):
         number = f"-{page // PANELS + 1}" if len(found) > PANELS else ""
         rows = curve_rows(found[page : page + PANELS])
         yield curve_plot(name + number, title, CAPTION, rows, label, log=True)
+
+
+def _line(record: Record, scheme: str, measure: str) -> tuple[str, Curve, int]:
+    diverged = sum(step is not None for step in record.measures["diverged"])
+    return scheme, _curve(record.measures[measure]), diverged
 
 
 def _curve(trials: Iterable[Sequence[float]]) -> Curve:

@@ -4,10 +4,10 @@ import dataclasses
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from stabbench.report.entries import code_name
+from stabbench.report.entries import code_name, decoder_name
 from stabbench.report.table import Column, Table, table
 from stabbench.sweeps.case import Record
-from stabbench.training.layers.cases import UNCODED
+from stabbench.training.layers.cases import DECODER_ORDER, UNCODED
 
 NETWORK = ("data", "precision", "width", "depth", "rate", "batch", "steps", "trials", "seed")
 WORKERS = ("n", "stragglers", "arrivals")
@@ -68,8 +68,8 @@ class Entry:
         if not self.is_coded:
             return UNCODED
         name = code_name(case["code"], case["n"], case["stragglers"])[0]
-        usual = case["decoder"].partition("[")[0] == "solve" or "order=both-ends" in case["decoder"]
-        return name if usual else f"{name} · {case['decoder']}"
+        decoder = decoder_name(case["decoder"])
+        return name if decoder in DECODER_ORDER else f"{name} · {decoder}"
 
     @property
     def scheme(self) -> str:
