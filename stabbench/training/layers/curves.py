@@ -25,6 +25,8 @@ COLUMNS = (
     Column("diverged", "diverged", "integer"),
 )
 PANELS = 4
+FARTHEST = 1e12
+"""Values beyond it stand at the edge of a logarithmic axis."""
 Curve = Sequence[tuple[int, Sequence[float]]]
 """Points of a line: a step, and the values of all trials that reached it."""
 
@@ -93,10 +95,10 @@ def draw(data: Table, *, label: str, log: bool) -> "Figure":
 
 
 def _panel(axes: "Axes", rows: Sequence[dict[str, Any]], *, log: bool) -> None:
-    ends = style.limits([row["value"] for row in rows]) if log else (-math.inf, math.inf)
+    ends = (-math.inf, math.inf)
     if log:
-        axes.set_yscale("log")
-        axes.set_ylim(*ends)
+        ends = style.limits([row["value"] for row in rows], most=FARTHEST)
+        style.logarithmic(axes.yaxis, ends)
     bases = list(dict.fromkeys(base(row["scheme"]) for row in rows))
     for line, scheme in dict.fromkeys((row["line"], row["scheme"]) for row in rows):
         mine = [row for row in rows if row["line"] == line]
@@ -104,8 +106,10 @@ def _panel(axes: "Axes", rows: Sequence[dict[str, Any]], *, log: bool) -> None:
         value, low, high = (
             [style.inside(row[key], ends) for row in mine] for key in ("value", "low", "high")
         )
-        dashed = "--" if scheme.endswith(" deu") else "-"
-        paint = style.color(bases.index(base(scheme)))
+        number = bases.index(base(scheme))
+        plain = "-" if number < len(style.COLORS) else "-."
+        dashed = "--" if scheme.endswith(" deu") else plain
+        paint = style.color(number)
         axes.plot(steps, value, color=paint, linestyle=dashed, label=scheme)
         axes.fill_between(steps, low, high, color=paint, alpha=0.12, linewidth=0)
         if mine[-1]["diverged"]:

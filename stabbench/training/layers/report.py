@@ -11,7 +11,7 @@ from stabbench.report.table import Column, Table, table
 from stabbench.sweeps.case import Record
 from stabbench.training.layers import tables
 from stabbench.training.layers.cases import KIND
-from stabbench.training.layers.curves import PANELS, Curve, base, curve_plot, curve_rows
+from stabbench.training.layers.curves import FARTHEST, PANELS, Curve, base, curve_plot, curve_rows
 from stabbench.training.layers.tables import Entry, entries, pairs, panels
 
 if TYPE_CHECKING:
@@ -210,12 +210,11 @@ def draw_runs(data: Table) -> "Figure":
     from matplotlib.figure import Figure
 
     rows = data.records()
-    ends = style.limits([row["layer_error"] for row in rows])
+    ends = style.limits([row["layer_error"] for row in rows], most=FARTHEST)
     figure = Figure(figsize=(8.2, 4.2), layout="constrained")
     axes = figure.subplots()
     figure.suptitle(data.title)
-    axes.set_xscale("log")
-    axes.set_xlim(*ends)
+    style.logarithmic(axes.xaxis, ends)
     axes.axhline(0, color=style.GREY, linewidth=1)
     schemes = list(dict.fromkeys(row["scheme"] for row in rows))
     codes = list(dict.fromkeys(map(base, schemes)))
