@@ -109,7 +109,7 @@ class Shifts(Structure):
         (estimate,) = plan.decode(trial.replies)
         if isinstance(use, Undecodable) or not np.isfinite(estimate).all():
             return None
-        if isinstance(choice.decoder, Zigzag):
+        if isinstance(choice.decoder, Zigzag) or not len(use.missing):
             peeling = zigzag.plan(line.table, [alive], line.length, order_of(choice), line.grid)
             return zigzag_budget(line, peeling, trial, estimate)
         return least_squares_budget(line, use, trial, estimate)

@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse
 
 from stabbench.arithmetic import zigzag
-from stabbench.arithmetic.banded import shape_of, triangularize
+from stabbench.arithmetic.banded import triangularize
 from stabbench.arithmetic.peeling import Resolution, Undecodable, resolution
 from stabbench.arithmetic.precision import Precision
 from stabbench.arithmetic.shift_tables import ABSENT
@@ -18,7 +18,7 @@ from stabbench.codes.toeplitz import Line, ShiftMap
 from stabbench.decoders.base import Decoder, Plan, Spare
 
 Array = np.ndarray[Any, np.dtype[Any]]
-MOST_WORK = 3e12
+MOST_WORK = 2e10
 """Operations of one least-squares decoding, unknowns times the square of the band, at most."""
 
 
@@ -222,31 +222,33 @@ def samples_plan(system: System, patterns: Array, precision: Precision) -> Sampl
     return SamplesPlan(system.reply, sets_of(patterns), precision.decode)
 
 
-def samples_too_large(reply: ShiftMap, lengths: tuple[int, ...], most: int) -> str:
+def samples_too_large(reply: ShiftMap, lengths: tuple[int, ...], stragglers: int) -> str:
     """Why least squares is out of reach for blocks of these lengths, an empty string if it is not.
 
     Parameters
     ----------
     reply : ShiftMap
     lengths : tuple of int
-    most : int
-        Blocks that can be missing at once.
+    stragglers : int
+        Data blocks that can be missing at once, if workers hold plain ones.
     """
     line = reply.line(lengths)
-    table = line.table
-    combining = np.flatnonzero((table != ABSENT).sum(axis=1) > 1)[-most:]
-    if not len(combining):
+    whole = (line.table != ABSENT).all(axis=1)
+    most = line.table.shape[1] if whole.all() else stragglers
+    combining = line.table[whole][::-1][:most]
+    e = len(combining)
+    if not e:
         return ""
-    missing = np.linspace(0, table.shape[1] - 1, min(most, len(combining))).astype(np.int32)
-    known = np.zeros(table.shape[1], np.int32)
-    known[missing] = -1
-    matrix, _ = Samples(line, Resolution(known, combining.astype(np.int32))).matrix()
-    work = float(matrix.shape[1]) * shape_of(matrix)[2] ** 2
-    if work <= MOST_WORK:
+    unknowns = e * len(line.positions)
+    chosen = np.linspace(0, line.table.shape[1] - 1, e).astype(int)
+    moved = combining[:, chosen] - np.rint(combining[:, chosen].mean(axis=0))
+    reach = float(np.ptp(moved, axis=1).max()) + 1
+    band = min(reach * unknowns / line.length, unknowns)
+    if unknowns * band**2 <= MOST_WORK:
         return ""
     return (
-        f"least squares on {matrix.shape[1]} unknown samples takes about {work:.0e} operations "
-        f"per survivor set; allowed are {MOST_WORK:.0e}"
+        f"least squares on {unknowns} unknown samples takes about {unknowns * band**2:.0e} "
+        f"operations per survivor set; allowed are {MOST_WORK:.0e}"
     )
 
 

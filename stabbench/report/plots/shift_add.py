@@ -1,0 +1,271 @@
+"""Shift-and-add codes: error against block length and storage, and growth along one decoding.
+
+All are of sweeps over the block length; other sweeps have none of these plots.
+"""
+
+import functools
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from stabbench.codes.registry import code as build_code
+from stabbench.grammar import parse
+from stabbench.report import style
+from stabbench.report.entries import Entry, entries
+from stabbench.report.plots.base import Plot, slug
+from stabbench.report.table import Column, Table, table
+from stabbench.sweeps.case import Record
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+OTHERS = ("polynomial", "chebyshev-basis", "gaussian")
+"""Codes that combine whole blocks, for comparison."""
+COMMON = (
+    Column("precision", "precision"),
+    Column("n", "n", "integer"),
+    Column("stragglers", "s", "integer"),
+    Column("code", "code"),
+    Column("decoder", "decoder"),
+)
+LENGTH = (
+    *COMMON,
+    Column("units", "block length in shifts L/c", "integer"),
+    Column("median", "median error", "number"),
+    Column("worst", "worst error", "number"),
+    Column("predicted", "u a(F)", "number"),
+    Column("growth", "growth per row by the symbol", "number"),
+    Column("status", "status"),
+)
+STORAGE = (
+    *COMMON,
+    Column("storage", "storage of a worker in data blocks", "number"),
+    Column("median", "median error", "number"),
+    Column("worst", "worst error", "number"),
+)
+STEPS = (
+    *COMMON,
+    Column("units", "block length in shifts L/c", "integer"),
+    Column("resolved", "share of the samples resolved", "number"),
+    Column("size", "largest intermediate result", "number"),
+    Column("error", "largest error so far", "number"),
+)
+
+
+def shift_add(records: Sequence[Record]) -> Iterator[Plot]:
+    """Three figures per precision, of records that differ in block length."""
+    found = [e for e in entries(records) if e.value("relative_error") is not None]
+    for precision in dict.fromkeys(e.precision for e in found):
+        here = [e for e in found if e.precision == precision and _problem(e) == "matvec"]
+        mine = [e for e in here if "block_length" in e.record.measures]
+        if len({e.record.block_length for e in mine}) < 2:
+            continue
+        sizes = {(e.n, e.stragglers) for e in mine}
+        beside = [e for e in here if _name(e) in OTHERS and (e.n, e.stragglers) in sizes]
+        yield _length(mine, precision)
+        yield _storage([*mine, *beside], precision)
+        yield _steps(mine, precision)
+
+
+def _length(found: Sequence[Entry], precision: str) -> Plot:
+    title = f"Error of shift-and-add codes against block length, {precision}"
+    caption = (
+        "Filled: median over survivor sets; open: worst. Dotted: u a(F) of the decoder's own "
+        "operator at its worst, the predicted growth. Solid lines: from both ends; dash-dotted: "
+        "forward; dashed: least squares. Open arrow heads: beyond the axis."
+    )
+    rows = [
+        _place(e)
+        | {
+            "units": e.record.units,
+            "median": e.value("relative_error", "median"),
+            "worst": e.value("relative_error"),
+            "predicted": e.value("predicted_error"),
+            "growth": e.value("growth_forward"),
+            "status": e.record.status,
+        }
+        for e in found
+    ]
+    name = slug("shift-add-length", precision)
+    return Plot(name, title, caption, table(name, title, LENGTH, _sorted(rows, "units")), _by_units)
+
+
+def _storage(found: Sequence[Entry], precision: str) -> Plot:
+    title = f"Error against storage of a worker, {precision}"
+    caption = (
+        "Worst error against what the worker with the longest shift stores, in data blocks; the "
+        "points of a line are block lengths. Codes that combine whole blocks store one block."
+    )
+    rows = [
+        _place(e)
+        | {
+            "storage": e.record.storage * _blocks(e),
+            "median": e.value("relative_error", "median"),
+            "worst": e.value("relative_error"),
+        }
+        for e in found
+    ]
+    name = slug("shift-add-storage", precision)
+    data = table(name, title, STORAGE, _sorted(rows, "storage"))
+    return Plot(name, title, caption, data, _by_storage)
+
+
+def _steps(found: Sequence[Entry], precision: str) -> Plot:
+    title = f"Growth along one decoding, {precision}"
+    caption = (
+        "The worst survivor set at the longest block, samples in the order in which the zigzag "
+        "resolves them. Solid (from both ends) and dash-dotted (forward): largest error in a "
+        "stretch; dotted: largest intermediate result; "
+        "both relative to the root mean square of the exact result."
+    )
+    longest: dict[tuple[int, int], int] = {}
+    for e in found:
+        size = e.n, e.stragglers
+        longest[size] = max(longest.get(size, 0), e.record.units)
+    rows = []
+    for e in found:
+        steps = e.record.measures.get("intermediates")
+        far = e.record.units == longest[e.n, e.stragglers]
+        if steps is None or not far or not steps["resolved"]:
+            continue
+        for at, size, error in zip(steps["resolved"], steps["size"], steps["error"], strict=True):
+            share = at / steps["resolved"][-1]
+            rows.append(
+                _place(e)
+                | {"units": e.record.units, "resolved": share, "size": size, "error": error}
+            )
+    name = slug("shift-add-steps", precision)
+    return Plot(name, title, caption, table(name, title, STEPS, rows), _by_steps)
+
+
+def _place(e: Entry) -> dict[str, Any]:
+    return {
+        "precision": e.precision,
+        "n": e.n,
+        "stragglers": e.stragglers,
+        "code": e.code,
+        "decoder": e.decoder,
+    }
+
+
+def _sorted(rows: list[dict[str, Any]], key: str) -> list[dict[str, Any]]:
+    return sorted(rows, key=lambda row: (row["n"], row["stragglers"], row["code"], row[key]))
+
+
+def _name(e: Entry) -> str:
+    return parse(e.record.case["code"]).name
+
+
+def _problem(e: Entry) -> str:
+    return str(e.record.case["problem"])
+
+
+def _blocks(e: Entry) -> int:
+    case = e.record.case
+    return _count(case["code"], case["n"], case["stragglers"])
+
+
+@functools.lru_cache(maxsize=1024)
+def _count(text: str, n: int, stragglers: int) -> int:
+    return int(build_code(text, n, stragglers).system().encoders[0].unknowns)
+
+
+def _by_units(data: Table) -> "Figure":
+    return _panels(data, "units", ("median", "worst", "predicted"), "block length in shifts, L/c")
+
+
+def _by_storage(data: Table) -> "Figure":
+    return _panels(data, "storage", ("worst",), "storage of a worker, in data blocks")
+
+
+def _by_steps(data: Table) -> "Figure":
+    return _panels(data, "resolved", ("error", "size"), "share of the samples resolved")
+
+
+def _panels(data: Table, across: str, keys: tuple[str, ...], words: str) -> "Figure":
+    """A panel per number of workers and stragglers; a colour per code, a marker per decoder."""
+    from matplotlib.figure import Figure
+
+    rows = data.records()
+    sizes = list(dict.fromkeys((row["n"], row["stragglers"]) for row in rows)) or [(0, 0)]
+    figure = Figure(figsize=(3.2 * len(sizes) + 3.4, 4.0), layout="constrained")
+    figure.suptitle(data.title)
+    grid = figure.subplots(1, len(sizes), squeeze=False, sharey=True)[0]
+    ends = style.limits([row[key] for row in rows for key in keys])
+    for axes, (n, s) in zip(grid, sizes, strict=True):
+        mine = [row for row in rows if (row["n"], row["stragglers"]) == (n, s)]
+        style.logarithmic(axes.yaxis, ends)
+        _axis(axes, across, [row[across] for row in mine])
+        for code, decoder in _lines(rows):
+            line = [r for r in mine if (r["code"], r["decoder"]) == (code, decoder)]
+            _draw(axes, line, (across, keys), ends, _paint(rows, code, decoder))
+        axes.set_title(f"n = {n}, s = {s}")
+        axes.set_xlabel(words)
+    grid[0].set_ylabel("relative error")
+    _legend(grid[-1], rows)
+    return figure
+
+
+def _axis(axes: "Axes", across: str, values: Sequence[float]) -> None:
+    from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
+
+    if across == "resolved":
+        axes.set_xlim(0, 1)
+        return
+    axes.set_xscale("log")
+    places = sorted(set(values)) if across == "units" else [1, 1.5, 2, 3, 5, 8]
+    axes.xaxis.set_major_locator(FixedLocator(places))
+    axes.xaxis.set_minor_locator(NullLocator())
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+
+
+def _lines(rows: Sequence[dict[str, Any]]) -> list[tuple[str, str]]:
+    return list(dict.fromkeys((row["code"], row["decoder"]) for row in rows))
+
+
+def _paint(rows: Sequence[dict[str, Any]], code: str, decoder: str) -> tuple[str, str, str]:
+    """Colour of the code, marker and line of the decoder."""
+    codes = list(dict.fromkeys(row["code"] for row in rows))
+    decoders = list(dict.fromkeys(row["decoder"] for row in rows))
+    line = {"zigzag": "-", "zigzag[order=forward]": "-."}.get(decoder, "--")
+    return style.color(codes.index(code)), style.marker(decoders.index(decoder)), line
+
+
+def _draw(
+    axes: "Axes",
+    rows: Sequence[dict[str, Any]],
+    what: tuple[str, tuple[str, ...]],
+    ends: tuple[float, float],
+    look: tuple[str, str, str],
+) -> None:
+    """The lines of one code and decoder: first key solid, second open, third dotted."""
+    across, keys = what
+    paint, shape, line = look
+    steps = across == "resolved"
+    for key in keys:
+        known = [(row[across], row[key]) for row in rows if row[key] is not None]
+        within = [pair for pair in known if ends[0] <= pair[1] <= ends[1]]
+        dotted = key in ("predicted", "size")
+        options: dict[str, Any] = {"color": paint, "linestyle": ":" if dotted else line}
+        if not dotted and not steps:
+            face = "white" if key == "worst" and len(keys) > 1 else paint
+            options |= {"marker": shape, "markerfacecolor": face}
+        if key == "worst" and len(keys) > 1:
+            options["linewidth"] = 0.8
+        if within:
+            axes.plot(*zip(*within, strict=True), **options)
+        if not dotted and not steps:
+            for pair in set(known) - set(within):
+                style.mark_edge(axes, pair, ends, paint=paint)
+
+
+def _legend(axes: "Axes", rows: Sequence[dict[str, Any]]) -> None:
+    from matplotlib.lines import Line2D
+
+    handles = []
+    for code, decoder in _lines(rows):
+        paint, shape, line = _paint(rows, code, decoder)
+        label = f"{code} · {decoder}"
+        look: dict[str, Any] = {"color": paint, "marker": shape, "linestyle": line}
+        handles.append(Line2D([], [], label=label, **look))
+    axes.legend(handles=handles, loc="upper left", bbox_to_anchor=(1.02, 1.0))
