@@ -66,7 +66,7 @@ def test_command_line_page_is_current() -> None:
     "program",
     [
         "import stabbench.cli",
-        "from stabbench.cli import main\nmain(['--help'], standalone_mode=False)",
+        "from stabbench.cli import main_group\nmain_group(['--help'], standalone_mode=False)",
     ],
 )
 def test_import_is_lazy(program: str) -> None:

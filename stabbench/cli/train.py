@@ -15,7 +15,7 @@ KINDS = {
     "descent": ("stabbench.training.descent", "Gradient descent with coded gradients."),
     "gossip": ("stabbench.training.gossip", "Decentralized training with compressed gossip."),
 }
-SHORT = {"code": "-s", "method": "-s", "n": "-n", "stragglers": "-S", "precision": "-p"}
+SHORT = {"n": "-n", "stragglers": "-S", "precision": "-p"}
 
 
 class Kinds(click.Group):
@@ -50,7 +50,8 @@ def _command(name: str) -> click.Command:
     texts = described(kind.request)
     defaults = {f.name: f.default for f in dataclasses.fields(kind.request)}
     for key, type_ in keys.items():
-        flags = [*([SHORT[key]] if key in SHORT else []), f"--{key.replace('_', '-')}", key]
+        short = "-s" if key == kind.key else SHORT.get(key)
+        flags = [*([short] if short else []), f"--{key.replace('_', '-')}", key]
         default = defaults[key]
         shown = "" if default in (None, dataclasses.MISSING) else f"  [default: {default}]"
         text = f"{texts.get(key) or describe(type_)}{shown}"
