@@ -13,6 +13,7 @@ from stabbench.report.plots.errors import error_against_n
 from stabbench.report.plots.heatmap import heatmap
 from stabbench.report.plots.noise import noise
 from stabbench.report.plots.prediction import prediction
+from stabbench.report.plots.shift_add import shift_add
 from stabbench.report.registry import Fact, register
 from stabbench.report.render import shown
 from stabbench.sweeps.case import Record
@@ -78,7 +79,17 @@ register(
     "stability",
     title="Stability of decoding",
     tables=(tables.main, tables.advice, tables.draws, tables.why, tables.cost),
-    plots=(heatmap, error_against_n, distribution, comparisons, spread, prediction, cost, noise),
+    plots=(
+        heatmap,
+        error_against_n,
+        distribution,
+        comparisons,
+        spread,
+        prediction,
+        cost,
+        noise,
+        shift_add,
+    ),
     facts=facts,
     brief=tables.ranking,
     terms=TERMS.items(),
