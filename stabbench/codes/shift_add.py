@@ -83,7 +83,7 @@ class ShiftAdd(Code):
 
     name: ClassVar[str] = "shift-add"
     family: ClassVar[str] = "shift-add"
-    source: ClassVar[str] = "Sung, Gong, IEEE ICC 2013; Das, Vaswani, Ramamoorthy, arXiv:1907.08064"
+    source: ClassVar[str] = "Sung, Gong, ISIT 2013; Das, Ramamoorthy, Vaswani, arXiv:1907.08064"
     groups: ClassVar[frozenset[str]] = frozenset({"mds", "real", "binary", "shift-add"})
     problems: ClassVar[tuple[str, ...]] = ("matvec", "matmul")
 

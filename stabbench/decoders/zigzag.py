@@ -105,7 +105,7 @@ class Zigzag(Decoder):
     )
 
     name: ClassVar[str] = "zigzag"
-    source: ClassVar[str] = "Sung, Gong, IEEE ICC 2013; Gollakota, Katabi, SIGCOMM 2008"
+    source: ClassVar[str] = "Sung, Gong, ISIT 2013; Gollakota, Katabi, SIGCOMM 2008"
     uses_spare: ClassVar[bool] = False
 
     def accepts(self, code: Code) -> str:
