@@ -109,7 +109,22 @@ def _results(cases: list[Case], options: Options) -> Generator[Record]:
     parallel = joblib.Parallel(
         n_jobs=min(options.jobs, len(cases)), return_as="generator_unordered", batch_size=1
     )
-    yield from parallel(joblib.delayed(compute)(case, options.timeout) for case in cases)
+    with _uninterrupted():
+        results = parallel(joblib.delayed(compute)(case, options.timeout) for case in cases)
+    yield from results
+
+
+@contextlib.contextmanager
+def _uninterrupted() -> Iterator[None]:
+    """Hold an interrupt back until the worker processes have started.
+
+    They inherit the mask, so that an interrupt of the terminal reaches this process alone.
+    """
+    previous = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, previous)
 
 
 @contextlib.contextmanager
