@@ -41,7 +41,7 @@ def relative_errors(text, decoder_name, n, s, lengths, sets, seed=0):
     patterns = np.array([[int(i in alive) for i in range(n)] for alive in sets])
     rows = []
     for length in lengths:
-        matrix = data(f"gaussian[rows={code.blocks * length},columns=64]")
+        matrix = data(f"gaussian[rows={system.encoders[0].unknowns * length},columns=64]")
         task = problem("matvec", matrix, 1)
         operands = task.operands(chosen, seed)
         blocks = task.blocks(system, operands)

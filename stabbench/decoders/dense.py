@@ -119,9 +119,7 @@ class Inverse(DenseDecoder):
     """Explicit inverse times replies, what most published code does (QR with spare replies)."""
 
     name: ClassVar[str] = "inverse"
-    source: ClassVar[str] = (
-        "gesv with the identity, as numpy.linalg.inv; Higham, section 14.1"
-    )
+    source: ClassVar[str] = "gesv with the identity, as numpy.linalg.inv; Higham, section 14.1"
 
     def square(self, matrices: Array, right: Array) -> Array:
         """LAPACK gesv with the identity, then a product."""
