@@ -24,6 +24,7 @@ $(READY): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --editable '.[dev]'
 	$(BIN)/stabbench doctor
+	$(BIN)/stabbench sweep smoke -j 1 -o "$$(mktemp -d)" 2>/dev/null
 	@touch $@
 
 lint: $(READY) ## check style, types and the order of the rooms

@@ -5,6 +5,7 @@ import dataclasses
 import signal
 import traceback
 from collections.abc import Callable, Generator, Iterator
+from multiprocessing import resource_tracker
 from pathlib import Path
 from typing import Any
 
@@ -118,8 +119,10 @@ def _results(cases: list[Case], options: Options) -> Generator[Record]:
 def _uninterrupted() -> Iterator[None]:
     """Hold an interrupt back until the worker processes have started.
 
-    They inherit the mask, so that an interrupt of the terminal reaches this process alone.
+    They inherit the mask, so that an interrupt of the terminal reaches this process alone. The
+    resource tracker, which unblocks the signal as it starts, must run before.
     """
+    resource_tracker.ensure_running()
     previous = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
