@@ -2,9 +2,11 @@
 
 import contextlib
 import dataclasses
+import multiprocessing
 import signal
 import traceback
 from collections.abc import Callable, Generator, Iterator
+from concurrent.futures import BrokenExecutor, ProcessPoolExecutor, as_completed
 from multiprocessing import resource_tracker
 from pathlib import Path
 from typing import Any
@@ -105,14 +107,26 @@ def _results(cases: list[Case], options: Options) -> Generator[Record]:
     if options.jobs == 1 or len(cases) == 1:
         yield from (compute(case, options.timeout) for case in cases)
         return
-    import joblib
-
-    parallel = joblib.Parallel(
-        n_jobs=min(options.jobs, len(cases)), return_as="generator_unordered", batch_size=1
+    others = set(multiprocessing.active_children())
+    executor = ProcessPoolExecutor(
+        min(options.jobs, len(cases)), mp_context=multiprocessing.get_context("spawn")
     )
-    with _uninterrupted():
-        results = parallel(joblib.delayed(compute)(case, options.timeout) for case in cases)
-    yield from results
+    try:
+        with _uninterrupted():
+            futures = [executor.submit(compute, case, options.timeout) for case in cases]
+        for future in as_completed(futures):
+            yield future.result()
+    except BrokenExecutor:
+        raise InputError(
+            "a worker process died, perhaps for lack of memory; finished cases are kept: "
+            "run the same command with fewer jobs"
+        ) from None
+    except BaseException:
+        executor.shutdown(wait=False, cancel_futures=True)
+        for process in set(multiprocessing.active_children()) - others:
+            process.kill()
+        raise
+    executor.shutdown()
 
 
 @contextlib.contextmanager
