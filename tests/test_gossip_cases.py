@@ -3,6 +3,7 @@
 import json
 import math
 import tomllib
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +16,13 @@ from stabbench.report.sections import sections
 from stabbench.sweeps.case import Record
 from stabbench.sweeps.runner import Options, compute
 from stabbench.sweeps.store import Store
-from stabbench.training import grids
-from stabbench.training.gossip.api import evaluate, plan, run_gossip
+from stabbench.training import api, grids
 from stabbench.training.gossip.cases import GOSSIP, Request
 from stabbench.training.gossip.stability_map import unstable
+
+evaluate = partial(api.evaluate, "gossip")
+plan = partial(api.plan, "gossip")
+run_gossip = partial(api.train, "gossip")
 
 SMALL = "logistic[dimension=20,samples=20]"
 

@@ -1,11 +1,13 @@
 """Stability limits of gossip training against bisection of the second-moment map, and runs."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 
 from stabbench.errors import InputError
+from stabbench.training import api
 from stabbench.training.gossip import Formats, Run, Setting, compressor, method, mixing, simulate
-from stabbench.training.gossip.api import evaluate
 from stabbench.training.gossip.limits import (
     Load,
     StabilityWarning,
@@ -26,6 +28,8 @@ from stabbench.training.gossip.moments import (
     second_moment,
 )
 from stabbench.training.gossip.problems import SquaresLocal
+
+evaluate = partial(api.evaluate, "gossip")
 
 GRAPHS = [("ring", 8), ("torus", 9), ("hypercube", 8), ("star", 7), ("path", 6), ("complete", 5)]
 RATIOS = [0.02, 0.1, 0.5, 0.9]

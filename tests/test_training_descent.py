@@ -2,6 +2,7 @@
 
 import json
 import re
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from stabbench.errors import InputError
 from stabbench.report import report
 from stabbench.sweeps.case import Record
 from stabbench.sweeps.store import Store
-from stabbench.training.descent.api import evaluate, plan, train_descent
+from stabbench.training import api
 from stabbench.training.descent.cases import Request, Setup, chosen_decoder
 from stabbench.training.descent.descend import Descent, Method, Scheme, Sums, descend
 from stabbench.training.descent.softmax import Regression
@@ -25,6 +26,10 @@ from stabbench.training.descent.times import expected, iteration_times, worker_t
 from stabbench.training.layers.arrivals import arrivals
 from stabbench.training.layers.ledger import Ledger
 from stabbench.training.layers.network import examples
+
+evaluate = partial(api.evaluate, "descent")
+plan = partial(api.plan, "descent")
+train_descent = partial(api.train, "descent")
 
 Array = np.ndarray[Any, np.dtype[Any]]
 EXACT = (
@@ -296,8 +301,9 @@ def test_presets_expand() -> None:
 )
 def test_wrong_input_is_told_in_one_line(change: dict[str, Any], words: str) -> None:
     request: dict[str, Any] = {"code": "cyclic-mds", "iterations": 1, "trials": 1}
+    fields = request | change
     with pytest.raises(InputError, match=re.escape(words)) as caught:
-        evaluate(**request | change)
+        evaluate(fields.pop("code"), **fields)
     assert "\n" not in str(caught.value)
 
 

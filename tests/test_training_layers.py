@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Sequence
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,8 +25,8 @@ from stabbench.problems.base import cut
 from stabbench.report import report
 from stabbench.sweeps.case import Record
 from stabbench.sweeps.store import Store
+from stabbench.training import api
 from stabbench.training.layers import structure
-from stabbench.training.layers.api import evaluate, plan, train_layers
 from stabbench.training.layers.arrivals import arrivals
 from stabbench.training.layers.cases import chosen_decoder
 from stabbench.training.layers.coding import Coding
@@ -36,6 +37,10 @@ from stabbench.training.layers.network import examples
 from stabbench.training.layers.reference import product, relative_error
 from stabbench.training.layers.train import Plan, Run, Scheme, train
 from tests.support import CODES_UNDER_TEST, label
+
+evaluate = partial(api.evaluate, "layers")
+plan = partial(api.plan, "layers")
+train_layers = partial(api.train, "layers")
 
 Array = np.ndarray[Any, np.dtype[Any]]
 SINGLE = precision("float32")
@@ -566,8 +571,9 @@ WRONG: Sequence[tuple[dict[str, Any], str]] = (
 @pytest.mark.parametrize(("change", "words"), WRONG, ids=lambda value: str(value)[:40])
 def test_wrong_input_is_told_in_one_line(change: dict[str, Any], words: str) -> None:
     request: dict[str, Any] = {"code": "gaussian", "steps": 1, "trials": 1, "width": 8}
+    fields = request | change
     with pytest.raises(InputError, match=re.escape(words)) as caught:
-        evaluate(**request | change)
+        evaluate(fields.pop("code"), **fields)
     assert "\n" not in str(caught.value)
 
 

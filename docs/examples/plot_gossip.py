@@ -8,11 +8,14 @@ Workers on a ring train together and send a tenth of every update to their neigh
 Environment" (IEEE TPDS 33(1), 2022, DOI 10.1109/TPDS.2021.3084104), whose listing is not public.
 """
 
+from functools import partial
 from typing import Any
 
 import matplotlib.pyplot as plt
 
-from stabbench.training.gossip.api import evaluate
+from stabbench.training import api
+
+evaluate = partial(api.evaluate, "gossip")
 
 PROBLEM = "logistic[dimension=50,samples=200]"
 

@@ -13,16 +13,20 @@ by themselves?
 #
 # Five schemes in float32 with blocks of 32 rows, against the uncoded network of the same seeds.
 
+from functools import partial
+
 import matplotlib.pyplot as plt
 import numpy as np
 
 import stabbench as sb
 from stabbench.arithmetic.precision import precision
-from stabbench.training.layers.api import evaluate
+from stabbench.training import api
 from stabbench.training.layers.arrivals import arrivals
 from stabbench.training.layers.cases import chosen_decoder
 from stabbench.training.layers.network import examples
 from stabbench.training.layers.train import Plan, Scheme, train
+
+evaluate = partial(api.evaluate, "layers")
 
 SCHEMES = {
     "Poly, integer points": "polynomial[nodes=integers]",

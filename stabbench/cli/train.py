@@ -1,7 +1,6 @@
 """The verb ``train``: coded layers, coded descent and compressed gossip."""
 
 import dataclasses
-import importlib
 from typing import Any
 
 import click
@@ -11,9 +10,9 @@ from stabbench.cli.runs import run_options, running
 from stabbench.grammar import describe
 
 KINDS = {
-    "layers": ("stabbench.training.layers", "Networks whose layer products go through a code."),
-    "descent": ("stabbench.training.descent", "Gradient descent with coded gradients."),
-    "gossip": ("stabbench.training.gossip", "Decentralized training with compressed gossip."),
+    "layers": "Networks whose layer products go through a code.",
+    "descent": "Gradient descent with coded gradients.",
+    "gossip": "Decentralized training with compressed gossip.",
 }
 SHORT = {"n": "-n", "stragglers": "-S", "precision": "-p"}
 
@@ -32,7 +31,7 @@ class Kinds(click.Group):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the kinds without importing them."""
         with formatter.section("Commands"):
-            formatter.write_dl([(name, text) for name, (_, text) in KINDS.items()])
+            formatter.write_dl(list(KINDS.items()))
 
 
 @click.command("train", cls=Kinds)
@@ -41,14 +40,16 @@ def train_command() -> None:
 
 
 def _command(name: str) -> click.Command:
-    module = KINDS[name][0]
-    kind = _kind(name)
+    from stabbench.training import api, grids
+
+    kind = api.kind_of(name)
+    request: Any = kind.request
     keys = kind.keys
     parameters: list[click.Parameter] = [
         click.Argument(["source"], required=False, metavar="[PRESET|FILE.toml]")
     ]
-    texts = described(kind.request)
-    defaults = {f.name: f.default for f in dataclasses.fields(kind.request)}
+    texts = described(request)
+    defaults = {f.name: f.default for f in dataclasses.fields(request)}
     for key, type_ in keys.items():
         short = "-s" if key == kind.key else SHORT.get(key)
         flags = [*([short] if short else []), f"--{key.replace('_', '-')}", key]
@@ -60,32 +61,21 @@ def _command(name: str) -> click.Command:
     def callback(source: str | None, **options: Any) -> int:
         run = {key: options.pop(key) for key in list(options) if key not in keys}
         axes = {key: _values(keys[key], values) for key, values in options.items() if values}
-        planned = importlib.import_module(f"{module}.api").plan(source, axes)
+        planned = api.plan(name, source, axes)
         return running(planned, source or name, **run)
 
-    known = ", ".join(_presets(kind))
+    known = ", ".join(grids.presets(kind))
     command = click.Command(
         name,
         params=parameters,
         callback=callback,
         help=(
-            f"{KINDS[name][1]}\n\nThe grid is that of a preset ({known}) or a TOML file, with the "
+            f"{KINDS[name]}\n\nThe grid is that of a preset ({known}) or a TOML file, with the "
             "options in place of its values; every option takes a comma-separated list. Stop at "
             "any moment: the same command goes on."
         ),
     )
     return run_options(command)
-
-
-def _kind(name: str) -> Any:
-    module = importlib.import_module(f"{KINDS[name][0]}.cases")
-    return getattr(module, name.upper())
-
-
-def _presets(kind: Any) -> list[str]:
-    from stabbench.training import grids
-
-    return list(grids.presets(kind))
 
 
 def _values(type_: Any, values: tuple[str, ...]) -> list[Any]:
