@@ -24,9 +24,9 @@ from stabbench.analysis.conditioning.combinations import (
 )
 from stabbench.analysis.conditioning.downdate import largest_eigenvalues, negative_eigenvalues
 from stabbench.analysis.conditioning.kappa import kappa_of_rest
-from stabbench.analysis.duality import dual
-from stabbench.analysis.operators import complements, condition_numbers, decoding_operators
 from stabbench.arithmetic.coefficients import Coefficients
+from stabbench.arithmetic.duality import dual
+from stabbench.arithmetic.inverses import complements, condition_numbers, decoding_operators
 from stabbench.codes.base import LinearCode
 from stabbench.codes.registry import code
 from stabbench.errors import InputError

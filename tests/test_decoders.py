@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stabbench.analysis.amplification import amplification, elimination_amplification
-from stabbench.analysis.operators import decoding_operators
 from stabbench.analysis.survivors import policy
 from stabbench.arithmetic import exact
 from stabbench.arithmetic.coefficients import Coefficients
@@ -20,6 +19,7 @@ from stabbench.arithmetic.dense import (
     solve,
     vandermonde_solve,
 )
+from stabbench.arithmetic.inverses import decoding_operators
 from stabbench.arithmetic.precision import Precision, precision
 from stabbench.codes.base import LinearCode
 from stabbench.codes.registry import code

@@ -15,8 +15,8 @@ import pytest
 
 import stabbench as sb
 from stabbench.analysis.conditioning import Budget, survey
-from stabbench.analysis.duality import dual
 from stabbench.arithmetic.coefficients import Coefficients
+from stabbench.arithmetic.duality import dual
 from stabbench.codes.base import LinearCode
 
 SAMPLE = 300

@@ -7,15 +7,15 @@ from typing import Any
 import numpy as np
 
 from stabbench.analysis.amplification import amplification, elimination_amplification
-from stabbench.analysis.duality import spectral_norm
 from stabbench.analysis.large import svd_operators
-from stabbench.analysis.operators import (
+from stabbench.arithmetic.coefficients import Coefficients
+from stabbench.arithmetic.duality import spectral_norm
+from stabbench.arithmetic.inverses import (
     DecodingOperators,
     column_norm,
     decoding_operators,
     frobenius_norm,
 )
-from stabbench.arithmetic.coefficients import Coefficients
 from stabbench.arithmetic.precision import Precision, precision
 from stabbench.codes.base import LinearCode
 from stabbench.codes.operators import Dense, Operator

@@ -7,12 +7,12 @@ import numpy as np
 
 from stabbench.analysis.budget import rational
 from stabbench.analysis.conditions import MOST_UNKNOWNS, Conditions, stored_reply
-from stabbench.analysis.duality import spectral_norm
-from stabbench.analysis.operators import column_norm, frobenius_norm
 from stabbench.analysis.product import Product, plan_of, share_products
 from stabbench.analysis.stages import StageBudget, Stages, acting_rational, stage_budget
 from stabbench.analysis.structure import Choice, Trial
 from stabbench.arithmetic.coefficients import Coefficients
+from stabbench.arithmetic.duality import spectral_norm
+from stabbench.arithmetic.inverses import column_norm, frobenius_norm
 from stabbench.codes.operators import Dense
 from stabbench.decoders.barycentric import BarycentricPlan
 from stabbench.problems.evaluate import Evaluate

@@ -9,15 +9,15 @@ import numpy as np
 
 from stabbench.analysis.budget import Budget
 from stabbench.analysis.conditions import Conditions
-from stabbench.analysis.duality import spectral_norm
 from stabbench.analysis.metrics import Statistic
-from stabbench.analysis.operators import (
+from stabbench.analysis.structure import BUDGET_ROWS, Choice, Structure, Trial
+from stabbench.arithmetic import exact
+from stabbench.arithmetic.duality import spectral_norm
+from stabbench.arithmetic.inverses import (
     column_norm,
     decoding_operators,
     frobenius_norm,
 )
-from stabbench.analysis.structure import BUDGET_ROWS, Choice, Structure, Trial
-from stabbench.arithmetic import exact
 from stabbench.arithmetic.pairs import to_pair
 from stabbench.arithmetic.rank import first_independent
 from stabbench.codes.gradient.approximate import ApproximateCode

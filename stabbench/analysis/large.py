@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from stabbench.analysis.operators import DecodingOperators
 from stabbench.arithmetic.coefficients import Coefficients
 from stabbench.arithmetic.exact import inverse
+from stabbench.arithmetic.inverses import DecodingOperators
 from stabbench.arithmetic.rank import independent_rows
 
 Array = np.ndarray[Any, np.dtype[Any]]

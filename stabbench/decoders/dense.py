@@ -7,6 +7,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from stabbench.arithmetic import dense, exact
+from stabbench.arithmetic.coefficients import Coefficients
+from stabbench.arithmetic.inverses import decoding_operators
 from stabbench.arithmetic.kernels import checked
 from stabbench.arithmetic.precision import Precision
 from stabbench.arithmetic.rank import first_independent
@@ -22,6 +24,8 @@ from stabbench.errors import InputError
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Method = Callable[[Array, Array], Array]
+MOST_UNKNOWNS = 128
+"""Unknowns up to which the weights of all patterns come from one dual of the generator."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -84,13 +88,13 @@ class DenseDecoder(Decoder):
                 f"{code.spec}: patterns bring {rows.shape[1]} rows; {reply.unknowns} are needed"
             )
         matrices = stored[rows].astype(precision.decode_dtype(np.iscomplexobj(stored)))
-        plan = self.prepare(rows, matrices)
+        plan = self.prepare(rows, matrices, stored)
         if system.target is None:
             return plan
         target = system.target.rounded(precision.decoding).astype(matrices.dtype)
         return dataclasses.replace(plan, target=target)
 
-    def prepare(self, rows: Array, matrices: Array) -> DensePlan:
+    def prepare(self, rows: Array, matrices: Array, stored: Array) -> DensePlan:
         """The plan for generator rows already in decoding precision, (P, r, k)."""
         if matrices.shape[1] > matrices.shape[2]:
             return DensePlan(rows, matrices, dense.least_squares)
@@ -210,9 +214,13 @@ class ExactWeights(DenseDecoder):
         """Weights need products only, which run in every precision."""
         return ""
 
-    def prepare(self, rows: Array, matrices: Array) -> DensePlan:
+    def prepare(self, rows: Array, matrices: Array, stored: Array) -> DensePlan:
         """Exact inverses (left inverses with spare replies), rounded to decoding precision."""
-        weights = np.stack([_left_inverse(matrix) for matrix in matrices])
+        single = np.finfo(matrices.dtype).bits == np.finfo(np.float32).bits
+        if single and np.isfinite(stored).all() and stored.shape[1] <= MOST_UNKNOWNS:
+            weights = _by_duality(stored, rows)
+        else:
+            weights = np.stack([_left_inverse(matrix) for matrix in matrices])
         return DensePlan(rows, weights.astype(matrices.dtype), _weigh)
 
 
@@ -220,6 +228,14 @@ def _weigh(weights: Array, right: Array) -> Array:
     with np.errstate(all="ignore"):
         product: Array = np.matmul(weights, right)
     return product
+
+
+def _by_duality(stored: Array, rows: Array) -> Array:
+    """Weights of all patterns at once, to about ten digits, which float32 does not tell apart."""
+    try:
+        return decoding_operators(Coefficients.from_array(stored), rows).D
+    except InputError:  # no pattern of a generator without full rank decodes
+        return np.full((len(rows), stored.shape[1], rows.shape[1]), np.nan, dtype=stored.dtype)
 
 
 def _left_inverse(matrix: Array) -> Array:

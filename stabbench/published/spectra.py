@@ -14,10 +14,10 @@ from stabbench.analysis.conditions import (
     operators_of,
     stored_reply,
 )
-from stabbench.analysis.duality import spectral_norm
-from stabbench.analysis.operators import condition_numbers
 from stabbench.analysis.survivors import All
 from stabbench.arithmetic.coefficients import Coefficients
+from stabbench.arithmetic.duality import spectral_norm
+from stabbench.arithmetic.inverses import condition_numbers
 from stabbench.codes.base import Code
 from stabbench.codes.circulant import Circulant
 from stabbench.codes.operators import Dense

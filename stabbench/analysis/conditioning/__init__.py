@@ -1,6 +1,6 @@
 """Condition numbers of every straggler pattern: `survey`, and the parts it is made of.
 
-The dual of a generator, on which all rests, is in `stabbench.analysis.duality`.
+The dual of a generator, on which all rests, is in `stabbench.arithmetic.duality`.
 """
 
 from stabbench.analysis.conditioning.estimates import Estimate

@@ -6,7 +6,7 @@ import flint
 import numpy as np
 
 from stabbench.analysis.conditioning.downdate import largest_eigenvalues
-from stabbench.analysis.duality import (
+from stabbench.arithmetic.duality import (
     LAST_BITS,
     Dual,
     ExactDual,
@@ -47,7 +47,7 @@ def kappa_of_rest(dual: Dual, lost: Array, healthy: float = ACCURATE) -> tuple[A
 
     Examples
     --------
-    >>> from stabbench.analysis.duality import dual
+    >>> from stabbench.arithmetic.duality import dual
     >>> from stabbench.arithmetic.coefficients import Coefficients
     >>> parity = Coefficients.from_array(np.array([[1, 0], [0, 1], [1, 1]]))
     >>> kappa_of_rest(dual(parity), np.array([[2], [1]]))[0]

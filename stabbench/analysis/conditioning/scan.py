@@ -27,7 +27,7 @@ from stabbench.analysis.conditioning.elimination import (
     normalise,
     push,
 )
-from stabbench.analysis.duality import Dual
+from stabbench.arithmetic.duality import Dual
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Span = tuple[int, int]

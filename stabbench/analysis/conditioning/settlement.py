@@ -11,7 +11,7 @@ from stabbench.analysis.conditioning.combinations import patterns_of, ranks_of, 
 from stabbench.analysis.conditioning.pairs import traces_by_pairs
 from stabbench.analysis.conditioning.scan import Rows
 from stabbench.analysis.conditioning.tally import Tally
-from stabbench.analysis.duality import LAST_BITS, ExactDual
+from stabbench.arithmetic.duality import LAST_BITS, ExactDual
 
 Array = np.ndarray[Any, np.dtype[Any]]
 BATCH = 1 << 14

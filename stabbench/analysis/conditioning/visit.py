@@ -25,8 +25,8 @@ from stabbench.analysis.conditioning.kappa import ACCURATE, kappa_of_rest
 from stabbench.analysis.conditioning.scan import Rows, rows_of, scan
 from stabbench.analysis.conditioning.settlement import Settlement
 from stabbench.analysis.conditioning.tally import Tally
-from stabbench.analysis.duality import Dual, dual
 from stabbench.arithmetic.coefficients import Coefficients
+from stabbench.arithmetic.duality import Dual, dual
 
 Array = np.ndarray[Any, np.dtype[Any]]
 TOLERANCE = 1e-7

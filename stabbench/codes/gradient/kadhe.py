@@ -3,6 +3,7 @@
 import dataclasses
 import functools
 import math
+from abc import abstractmethod
 from typing import Any, ClassVar
 
 import numpy as np
@@ -31,14 +32,14 @@ class GroupCode(GradientCode):
     """Workers in groups of d that hold the same d partitions and share one generator."""
 
     @property
+    @abstractmethod
     def sizes(self) -> tuple[int, int]:
         """Load d and reduction m."""
-        raise NotImplementedError
 
     @functools.cached_property
+    @abstractmethod
     def transposed(self) -> Coefficients:
         """The generator, transposed: d x m."""
-        raise NotImplementedError
 
     def validate(self) -> None:
         """Raise InputError unless d divides n."""

@@ -9,14 +9,14 @@ from typing import Any
 import flint
 import numpy as np
 
-from stabbench.analysis.duality import (
+from stabbench.arithmetic.coefficients import Coefficients
+from stabbench.arithmetic.duality import (
     LAST_BITS,
     ExactDual,
     dual,
     rounded,
     spectral_norm,
 )
-from stabbench.arithmetic.coefficients import Coefficients
 
 Array = np.ndarray[Any, np.dtype[Any]]
 HEALTHY = 1e-6
