@@ -40,6 +40,7 @@ def worst_command(
     """
     from stabbench.analysis.conditioning import Budget, survey
     from stabbench.analysis.numbers import stored_system
+    from stabbench.analysis.worst import worst_amplification
     from stabbench.cli.options import names
     from stabbench.codes.registry import code as build
     from stabbench.report import worst
@@ -63,10 +64,11 @@ def worst_command(
     if sys.stderr.isatty():
         click.echo("", err=True)
     name = f"{built.spec}, n={n}, {stragglers} stragglers, {precision}"
-    click.echo("\n".join(worst.lines(found, name)))
+    grown = worst_amplification(built, system, generator, found)
+    click.echo("\n".join(worst.lines(found, name, grown)))
     click.echo(f"in all          {time.perf_counter() - started:.3g} s with preparation")
     if output is not None:
-        for path in worst.write(found, name, Path(output), names((formats,))):
+        for path in worst.write(found, name, grown, Path(output), names((formats,))):
             click.echo(f"written         {path}")
         assert state is not None
         state.unlink(missing_ok=True)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from stabbench.analysis.conditioning import Estimate, Survey
+from stabbench.analysis.worst import Amplification
 from stabbench.files.atomic import write_bytes, write_text
 from stabbench.report import render, style
 from stabbench.report.plots.base import Plot
@@ -20,7 +21,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 BINS = 80
 
 
-def lines(found: Survey, name: str) -> list[str]:
+def lines(found: Survey, name: str, grown: Amplification) -> list[str]:
     """What a survey found, a line for each fact.
 
     Parameters
@@ -28,6 +29,7 @@ def lines(found: Survey, name: str) -> list[str]:
     found : Survey
     name : str
         Of the code, with its n, s and precision.
+    grown : Amplification
     """
     worst, best = list(found.worst_stragglers), list(found.best_stragglers)
     text = [
@@ -38,6 +40,10 @@ def lines(found: Survey, name: str) -> list[str]:
     ]
     text += [f"quantile {p:<6} {_interval(q)}" for p, q in found.quantiles.items()]
     text.append(f"mean kappa_F    {_interval(found.kappa_F_mean)}")
+    missing = list(grown.stragglers)
+    text.append(f"worst a(F)      {grown.worst:.6g}  without workers {missing} ({grown.label})")
+    if grown.bound > grown.worst:
+        text.append(f"                at most {grown.bound:.3g} for any pattern")
     share = f"{found.undecodable} of {found.patterns}"
     first = f", first without {list(found.undecodable_stragglers[0])}" if found.undecodable else ""
     text.append(f"undecodable     {share}{first}")
@@ -69,10 +75,12 @@ def distribution(found: Survey, name: str) -> Plot:
     return Plot("condition-numbers", title, caption, table, picture)
 
 
-def write(found: Survey, name: str, directory: Path, formats: Sequence[str]) -> list[Path]:
+def write(
+    found: Survey, name: str, grown: Amplification, directory: Path, formats: Sequence[str]
+) -> list[Path]:
     """Write plot, data and text into a directory; the paths written."""
     text = directory / "worst.txt"
-    write_text(text, "\n".join(lines(found, name)) + "\n")
+    write_text(text, "\n".join(lines(found, name, grown)) + "\n")
     return [text, *save(distribution(found, name), directory, formats)]
 
 

@@ -1,0 +1,97 @@
+"""The worst amplification over all straggler patterns: exact where few, else between two bounds."""
+
+import dataclasses
+import math
+from typing import Any
+
+import numpy as np
+
+from stabbench.analysis.conditioning import Survey, bad_sets
+from stabbench.analysis.conditions import conditions, merged
+from stabbench.analysis.survivors import All
+from stabbench.arithmetic.coefficients import Coefficients
+from stabbench.codes.base import Code, System
+
+Array = np.ndarray[Any, np.dtype[Any]]
+ENUMERATED = 20_000
+SEARCHED = 500
+
+
+@dataclasses.dataclass(frozen=True)
+class Amplification:
+    """The worst a(F) over the patterns that decode.
+
+    Attributes
+    ----------
+    worst : float
+        The largest that was evaluated.
+    stragglers : tuple of int
+        Workers missing there.
+    label : str
+        ``exhaustive`` or ``search (lower bound)``.
+    bound : float
+        No pattern has a larger one.
+    """
+
+    worst: float
+    stragglers: tuple[int, ...]
+    label: str
+    bound: float
+
+
+def worst_amplification(
+    code: Code, system: System, generator: Coefficients, found: Survey
+) -> Amplification:
+    """The worst amplification of a code with a dense reply map.
+
+    Parameters
+    ----------
+    code : Code
+    system : System
+    generator : Coefficients
+        The reply map, as stored.
+    found : Survey
+        Of the same generator.
+
+    Notes
+    -----
+    With rho_j the sum of the absolute values of row j, Cauchy's inequality gives
+    a(F) <= ||D_F||_F ||rho||_2, and ||D_F||_F = kappa_F / ||Phi_F||_F, where the survey knows the
+    largest kappa_F.
+
+    Examples
+    --------
+    >>> import stabbench as sb
+    >>> from stabbench.analysis.conditioning import survey
+    >>> from stabbench.analysis.numbers import stored_system
+    >>> code = sb.code("gaussian", n=8, stragglers=2)
+    >>> system, generator = stored_system(code, "float64")
+    >>> found = worst_amplification(code, system, generator, survey(generator))
+    >>> found.label, found.worst <= found.bound
+    ('exhaustive', True)
+    """
+    n, s = code.n, code.stragglers
+    if math.comb(n, s) <= ENUMERATED:
+        patterns, label = All().patterns(n, s), "exhaustive"
+    else:
+        sets, _ = bad_sets(generator, system.owner, s, SEARCHED)
+        patterns, label = np.ones((len(sets), n), dtype=np.int8), "search (lower bound)"
+        np.put_along_axis(patterns, sets, 0, axis=1)
+    parts = [(group, conditions(generator, rows)) for group, rows in system.batches(patterns)]
+    values = merged(parts).amplification
+    values = np.where(np.isfinite(values), values, -np.inf)
+    at = int(np.argmax(values))
+    worst = float(values[at]) if values[at] > 0 else math.inf
+    bound = worst if label == "exhaustive" else _bound(system, generator, s, found)
+    return Amplification(worst, tuple(np.flatnonzero(patterns[at] == 0).tolist()), label, bound)
+
+
+def _bound(system: System, generator: Coefficients, s: int, found: Survey) -> float:
+    used = np.flatnonzero(found.kappa_F_counts)
+    if not used.size:
+        return math.inf
+    matrix = np.abs(generator.rounded("float64"))
+    energy = np.bincount(system.owner, weights=np.square(matrix).sum(axis=1))
+    least = math.sqrt(np.sort(energy)[: len(energy) - s].sum())
+    sizes = np.linalg.norm(matrix.sum(axis=1))
+    return float(10.0 ** found.kappa_F_edges[used[-1] + 1] / least * sizes)
