@@ -14,7 +14,7 @@ from stabbench.analysis.conditions import Conditions
 from stabbench.analysis.metrics import Statistic
 from stabbench.analysis.noise import Noise, formula, noise
 from stabbench.analysis.patterns import patterns_of
-from stabbench.analysis.structure import Choice, Trial, block_lengths
+from stabbench.analysis.structure import Choice, Structure, Trial, block_lengths
 from stabbench.analysis.structures import structure_of
 from stabbench.analysis.survivors import Policy, policy
 from stabbench.arithmetic.precision import Precision, precision
@@ -188,8 +188,33 @@ def run(case: Case) -> Record:
         return Record(case, "undecodable", "no survivor set decodes", measures, label)
     measures |= condition_statistics(found, patterns)
     trials = [prepare(setup, system, trial) for trial in range(setup.trials)]
-    relative, componentwise, seconds = measure(setup, system, patterns, found.decodable, trials)
     decodable = patterns[found.decodable]
+    relative = decode_all(setup, choice, structure, found, decodable, trials, measures)
+    overflowed = np.isinf(relative).any(axis=0)
+    if overflowed.any():
+        first = np.flatnonzero(decodable[np.argmax(overflowed)]).tolist()
+        share = f"{overflowed.sum()} of {len(decodable)} patterns, first survivors {first}"
+        return Record(case, "overflow", f"error inf on {share}", measures, label)
+    worst = measures["relative_error"]
+    pattern = np.isin(np.arange(setup.code.n), worst.worst_survivors).astype(np.int8)
+    split = structure.budget(choice, pattern, trials[worst.worst_trial])
+    if split is not None:
+        measures["budget"] = dataclasses.asdict(split)
+    reason = "" if found.decodable.all() else first_undecodable(found, patterns)
+    return Record(case, "ok", reason, measures, label)
+
+
+def decode_all(
+    setup: Setup,
+    choice: Choice,
+    structure: Structure,
+    found: Conditions,
+    decodable: Array,
+    trials: list[Trial],
+    measures: dict[str, Any],
+) -> Array:
+    """Decode every trial, add what was measured to `measures`, return the errors (trials, P)."""
+    relative, componentwise, seconds = measure(setup, choice.system, decodable, trials)
     measures |= error_statistics(setup, found, decodable, relative, componentwise)
     measures |= structure.measures(choice, decodable, trials, relative)
     measures |= noise_statistics(setup, choice, decodable, relative, trials)
@@ -203,18 +228,7 @@ def run(case: Case) -> Record:
         notes.append("the exact result is zero: errors are absolute")
     if notes:
         measures["notes"] = notes
-    overflowed = np.isinf(relative).any(axis=0)
-    if overflowed.any():
-        first = np.flatnonzero(decodable[np.argmax(overflowed)]).tolist()
-        share = f"{overflowed.sum()} of {len(decodable)} patterns, first survivors {first}"
-        return Record(case, "overflow", f"error inf on {share}", measures, label)
-    worst = measures["relative_error"]
-    pattern = np.isin(np.arange(setup.code.n), worst.worst_survivors).astype(np.int8)
-    split = structure.budget(choice, pattern, trials[worst.worst_trial])
-    if split is not None:
-        measures["budget"] = dataclasses.asdict(split)
-    reason = "" if found.decodable.all() else first_undecodable(found, patterns)
-    return Record(case, "ok", reason, measures, label)
+    return relative
 
 
 def prepare(setup: Setup, system: System, trial: int) -> Trial:
@@ -244,10 +258,9 @@ def _reference(
 
 
 def measure(
-    setup: Setup, system: System, patterns: Array, decodable: Array, trials: list[Trial]
+    setup: Setup, system: System, chosen: Array, trials: list[Trial]
 ) -> tuple[Array, Array, float]:
-    """Errors of every decodable pattern and trial, (trials, P) each, and seconds of decoding."""
-    chosen = patterns[decodable]
+    """Errors of every chosen pattern and trial, (trials, P) each, and seconds of decoding."""
     relative = np.empty((len(trials), len(chosen)))
     componentwise = np.empty_like(relative)
     seconds = 0.0
