@@ -114,3 +114,16 @@ def test_states_are_json() -> None:
     states: list[object] = []
     survey(generator, 2, progress=lambda tally, end: states.append(tally.to_dict()))
     assert json.loads(json.dumps(states[-1])) == states[-1]
+
+
+def test_adversarial_patterns_hold_the_worst_condition_number_of_all() -> None:
+    code = sb.code("gaussian", 20, 4)
+    data = "gaussian[rows=64,columns=8]"
+    record = sb.evaluate(code, precision="float64", data=data, patterns="adversarial:50")
+    sampled = sb.evaluate(code, precision="float64", data=data, patterns="auto:50")
+    worst = sb.condition_numbers(code, "all").worst
+    assert record.condition_label == "exhaustive"
+    assert record.condition_number.worst == pytest.approx(worst, rel=1e-6)
+    assert sampled.condition_label == "search (lower bound)"
+    assert sampled.condition_number.worst < 0.5 * worst
+    assert record.relative_error.worst > sampled.relative_error.worst

@@ -10,10 +10,10 @@ from stabbench.analysis.survivors import Adversarial, Policy
 Array = np.ndarray[Any, np.dtype[Any]]
 
 
-def patterns_of(
+def case_patterns(
     policy: Policy, structure: Structure, choice: Choice, seed: int
-) -> tuple[Array, str]:
-    """Patterns as 0/1 rows, shape (P, n), and the label of a worst case over them.
+) -> tuple[Array, str, str]:
+    """Patterns as 0/1 rows, shape (P, n), and the labels of the worst error and kappa over them.
 
     Parameters
     ----------
@@ -27,11 +27,12 @@ def patterns_of(
     n, s = choice.code.n, choice.code.stragglers
     patterns = policy.patterns(n, s, seed)
     if not isinstance(policy, Adversarial) or policy.count(n, s) != n - s:
-        return patterns, policy.label(n, s)
+        return patterns, policy.label(n, s), policy.label(n, s)
     try:
-        sets, _ = structure.worst_sets(choice, policy.limit)
+        sets, visited = structure.worst_sets(choice, policy.limit)
     except OverflowError:  # every pattern overflows alike: the record says so
-        return patterns, policy.label(n, s)
+        return patterns, policy.label(n, s), policy.label(n, s)
     found = np.ones((len(sets), n), dtype=patterns.dtype)
     np.put_along_axis(found, sets, 0, axis=1)
-    return np.unique(np.concatenate([patterns, found]), axis=0), policy.label(n, s)
+    every = np.unique(np.concatenate([patterns, found]), axis=0)
+    return every, policy.label(n, s), "exhaustive" if visited else policy.label(n, s)

@@ -13,7 +13,7 @@ from stabbench.analysis import metrics
 from stabbench.analysis.conditions import Conditions
 from stabbench.analysis.metrics import Statistic
 from stabbench.analysis.noise import Noise, formula, noise
-from stabbench.analysis.patterns import patterns_of
+from stabbench.analysis.patterns import case_patterns
 from stabbench.analysis.structure import Choice, Structure, Trial, block_lengths
 from stabbench.analysis.structures import structure_of
 from stabbench.analysis.survivors import Policy, policy
@@ -176,8 +176,12 @@ def run(case: Case) -> Record:
     reason = setup.decoder.accepts_size(setup.code, system, lengths)
     if reason:
         return Record(case, "skipped", reason)
-    patterns, label = patterns_of(setup.policy, structure, choice, setup.seed)
-    measures: dict[str, Any] = {"patterns": len(patterns), "storage": storage(system, lengths[0])}
+    patterns, label, kappa_label = case_patterns(setup.policy, structure, choice, setup.seed)
+    measures: dict[str, Any] = {
+        "patterns": len(patterns),
+        "storage": storage(system, lengths[0]),
+        "condition_label": kappa_label,
+    }
     try:
         found = structure.conditions(choice, patterns)
     except OverflowError as error:
