@@ -144,7 +144,7 @@ def measured(text: str, n: int, s: int, **choices: Any) -> Measured:
     choice = Choice(setup.code, system, setup.decoder, setup.precision, setup.spare)
     found = structure_of(setup.code).conditions(choice, patterns)
     trial = prepare(setup, system, 0)
-    errors = measure(setup, system, patterns, found.decodable, [trial])[0][0]
+    errors = measure(setup, system, patterns[found.decodable], [trial])[0][0]
     return Measured(
         errors,
         found.amplification,

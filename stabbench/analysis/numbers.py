@@ -7,10 +7,13 @@ from typing import Any
 import numpy as np
 
 from stabbench.analysis.conditioning import Budget, survey
-from stabbench.analysis.conditions import conditions, merged, storage_name, stored_reply
+from stabbench.analysis.conditioning.kappa import kappa_of_rest
+from stabbench.analysis.conditions import MOST_UNKNOWNS, conditions, storage_name, stored_reply
 from stabbench.analysis.metrics import Statistic
 from stabbench.analysis.survivors import policy
 from stabbench.arithmetic.coefficients import Coefficients
+from stabbench.arithmetic.duality import dual
+from stabbench.arithmetic.inverses import complements
 from stabbench.codes.base import Code, System
 from stabbench.errors import InputError
 
@@ -86,8 +89,9 @@ def condition_numbers(
     if isinstance(patterns, str) and patterns == "all" and _many(code):
         return _surveyed(code, system, generator)
     table, label = table_of(code, patterns, seed)
-    parts = [(group, conditions(generator, rows)) for group, rows in system.batches(table)]
-    values = merged(parts).kappa_2
+    values = np.empty(len(table))
+    for group, rows in system.batches(table):
+        values[group] = _kappa(generator, rows)
     summary = Statistic.of(values, table)
     return ConditionNumbers(
         values,
@@ -98,6 +102,17 @@ def condition_numbers(
         summary.worst_survivors,
         label,
     )
+
+
+def _kappa(generator: Coefficients, rows: Array) -> Array:
+    """kappa_2 of the chosen rows, infinite where they do not decode."""
+    if generator.shape[1] > MOST_UNKNOWNS:
+        return conditions(generator, rows).kappa_2
+    try:
+        basis = dual(generator)
+    except InputError:  # no rows of a generator without full rank decode
+        return np.full(len(rows), np.inf)
+    return kappa_of_rest(basis, complements(rows, generator.shape[0]))[0]
 
 
 def stored_system(code: Code, precision: str) -> tuple[System, Coefficients]:
