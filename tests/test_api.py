@@ -34,8 +34,8 @@ def test_signatures_are_the_stable_ones() -> None:
     assert (numbers["patterns"].default, numbers["precision"].default) == ("all", "float64")
     defaults = {
         "precision": "float32",
-        "decoder": "solve",
-        "problem": "matvec",
+        "decoder": "auto",
+        "problem": "auto",
         "data": "gaussian",
         "patterns": "all",
         "trials": 1,
@@ -245,3 +245,17 @@ def test_combinations_that_a_code_refuses_are_skipped_with_the_reason(tmp_path: 
     assert "allowed are multiples of stragglers + 1" in by_n[7].reason
     with pytest.raises(InputError, match="multiples of stragglers"):
         sb.sweep(None, tmp_path / "x", codes="uncoded-cyclic", n=7, stragglers=2)
+
+
+def test_without_names_a_code_gets_its_usual_problem_and_decoder() -> None:
+    for text, problem, decoder in (
+        ("gaussian", "matvec", "solve"),
+        ("shift-add", "matvec", "zigzag[order=both-ends]"),
+        ("matdot[p=2]", "matmul", "solve"),
+        ("cyclic-mds", "gradient", "weights"),
+        ("expander", "gradient", "closed-form"),
+    ):
+        record = sb.evaluate(text, n=6, stragglers=2, data="gaussian[rows=24,columns=8]")
+        assert record.status == "ok", record.reason
+        assert record.case["problem"] == problem
+        assert record.case["decoder"].startswith(decoder)

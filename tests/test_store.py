@@ -258,7 +258,7 @@ def test_another_schema_is_refused(finished: Store, tmp_path: Path, schema: Any)
         ({"stragglers": [2]}, r"stragglers = \[1\], not \[2\]"),
         ({"codes": ["haar"]}, r"codes = \[.*\], not \[\"haar\"\]"),
         ({"precision": ["float64"]}, r"precision = "),
-        ({"decoder": ["lstsq"]}, r"decoder = \[\"solve\"\], not \[\"lstsq\"\]"),
+        ({"decoder": ["lstsq"]}, r"decoder = \[\"auto\"\], not \[\"lstsq\"\]"),
         ({"data": "gaussian[rows=13,columns=3]"}, r"data = .*rows=12.*rows=13"),
         ({"seed": 1}, r"seed = 0, not 1"),
         ({"trials": 2}, r"trials = 1, not 2"),

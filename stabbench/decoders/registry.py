@@ -1,6 +1,8 @@
 """Decoders by name."""
 
+from stabbench.codes.base import Code
 from stabbench.decoders.base import Decoder
+from stabbench.errors import InputError
 from stabbench.grammar import Spec, bind, parse
 from stabbench.plugins import Registry
 
@@ -19,6 +21,32 @@ DECODERS: Registry[Decoder] = Registry(
     group="stabbench.decoders",
     aliases={"lu": "solve", "qr": "lstsq"},
 )
+
+
+USUAL = ("solve", "zigzag", "weights", "peeling", "closed-form", "barycentric", "fft")
+"""Names of decoders in the order in which the usual one of a code is looked for."""
+
+
+def usual_decoder(code: Code) -> Decoder:
+    """The decoder that users of a code expect if they name none.
+
+    Raises
+    ------
+    InputError
+        If no decoder accepts the code.
+
+    Examples
+    --------
+    >>> from stabbench.codes.registry import code
+    >>> usual_decoder(code("gaussian", 6, 2)).spec, usual_decoder(code("shift-add", 6, 2)).spec
+    ('solve', 'zigzag')
+    """
+    order = reversed(USUAL) if getattr(code, "approximate", False) else USUAL
+    for name in order:
+        found = decoder(name)
+        if not found.accepts(code):
+            return found
+    raise InputError(f"{code.spec}: no decoder accepts it; name one with a decoder of your own")
 
 
 def decoder(text: str | Spec) -> Decoder:

@@ -22,6 +22,7 @@ from stabbench.codes.base import Code, System
 from stabbench.codes.registry import code as build_code
 from stabbench.decoders.base import Decoder, Spare
 from stabbench.decoders.registry import decoder as build_decoder
+from stabbench.decoders.registry import usual_decoder
 from stabbench.errors import InputError
 from stabbench.grammar import near, parse
 from stabbench.problems.base import Exact, Problem
@@ -31,6 +32,7 @@ from stabbench.sweeps.case import Case, Record
 
 Array = np.ndarray[Any, np.dtype[Any]]
 KIND = "stability"
+AUTO = "auto"
 BATCH_BYTES = 1 << 26
 FILES = ("file", "generator", "table", "tableB")
 """Parameters of codes that name a file."""
@@ -45,10 +47,11 @@ class Request:
     Parameters
     ----------
     code, decoder, data, patterns : str
-        Names of the grammar.
+        Names of the grammar; decoder ``auto`` is the usual one of the code.
     n, stragglers : int
     precision : str
     problem : str
+        ``auto`` is what the code is for first of all.
     vectors : int
         Columns of the right-hand side.
     spare : str
@@ -66,8 +69,8 @@ class Request:
     n: int
     stragglers: int
     precision: str = "float32"
-    decoder: str = "solve"
-    problem: str = "matvec"
+    decoder: str = "auto"
+    problem: str = "auto"
     data: str = "gaussian"
     vectors: int = 1
     patterns: str = "auto"
@@ -137,11 +140,13 @@ class Setup:
         source = data(parameters["data"])
         code = build_code(parameters["code"], parameters["n"], parameters["stragglers"])
         partitions = getattr(code, "partitions", code.n)
+        task = parameters["problem"] if parameters["problem"] != AUTO else code.problems[0]
+        how = parameters["decoder"]
         return cls(
             code=code,
-            decoder=build_decoder(parameters["decoder"]),
+            decoder=usual_decoder(code) if how == AUTO else build_decoder(how),
             precision=precision(parameters["precision"]),
-            problem=problem(parameters["problem"], source, parameters["vectors"], partitions),
+            problem=problem(task, source, parameters["vectors"], partitions),
             source=source,
             policy=policy(parameters["patterns"]),
             spare=parameters["spare"],
