@@ -1,5 +1,6 @@
 """Numbers that independent programs found: condition numbers to 5%, errors to a factor 3."""
 
+import math
 from typing import Any
 
 import numpy as np
@@ -87,12 +88,56 @@ def test_errors_of_ye_abbe(
     assert_within_3(found.worst, worst)
 
 
-@pytest.mark.parametrize(("n", "median", "worst"), [(20, 9e-5, 1.2e-3), (30, 1e5, 8e6)])
-def test_errors_of_ye_abbe_beyond_float64(n: int, median: float, worst: float) -> None:
-    """Kernels of one BLAS differ: n = 20 worst 1e-3 .. 4e-3, n = 30 worst 1.2e7 .. 6e7."""
-    found = measured("ye-abbe[m=3]", n, 2, "float64")
-    assert_within_3(found.median, median)
-    assert worst / 10 <= found.worst <= worst * 10
+@pytest.mark.parametrize(("n", "median"), [(20, 9e-5), (30, 1e5)])
+def test_median_errors_of_ye_abbe_beyond_float64(n: int, median: float) -> None:
+    """The medians by LAPACK; for the worst values see the textbook elimination below."""
+    assert_within_3(measured("ye-abbe[m=3]", n, 2, "float64").median, median)
+
+
+@pytest.mark.parametrize(
+    ("n", "median", "worst"), [(10, 2.9e-12, 6.9e-11), (20, 9e-5, 1.2e-3), (30, 1e5, 8e6)]
+)
+def test_errors_of_ye_abbe_by_textbook_elimination(n: int, median: float, worst: float) -> None:
+    """Medians over ten draws of the gradients of the median and of the worst error.
+
+    The worst error is no fixed number once u kappa > 1e-2: it depends on the order in which the
+    elimination rounds. One draw, kernels of OpenBLAS from Nehalem to SkylakeX, median / worst:
+    n = 20 9.1e-5 .. 3.4e-4 / 1.1e-3 .. 4.5e-3, n = 30 8.6e4 .. 1.5e5 / 1.2e7 .. 5.8e7; permuted
+    equations move both by a factor of 100. The expected values of n = 20 are those of SkylakeX
+    (9.1e-5 / 1.1e-3). Row by row without fused operations, as here, every machine rounds alike.
+    """
+    code: Any = sb.code("ye-abbe[m=3]", n=n, stragglers=2)
+    rows = np.nonzero(policy("all").patterns(n, 2))[1].reshape(-1, n - 2)
+    V = code.parts[0].matrix.rounded("float64")
+    unit = np.broadcast_to(np.eye(n - 2)[:, -3:], (len(rows), n - 2, 3))
+    weights = eliminated(V[rows].swapaxes(1, 2), unit).swapaxes(1, 2)
+    C = code.encoding.rounded("float64")
+    errors = []
+    for seed in range(10):
+        gradients = np.random.default_rng(seed).standard_normal((n, 40, 3))
+        replies = C @ gradients.swapaxes(1, 2).reshape(3 * n, 40)
+        total = gradients.sum(axis=0).T
+        missed = np.einsum("pmj,pjl->pml", weights, replies[rows]) - total
+        errors.append(np.linalg.norm(missed, axis=(1, 2)) / np.linalg.norm(total))
+    assert_within_3(float(np.median(np.median(errors, axis=1))), median)
+    assert_within_3(float(np.median(np.max(errors, axis=1))), worst)
+
+
+def eliminated(matrices: Array, right: Array) -> Array:
+    """Gaussian elimination with partial pivoting, one rounding per multiplication and sum."""
+    A, B = matrices.copy(), right.copy()
+    each = np.arange(len(A))
+    for k in range(A.shape[1]):
+        pivot = k + np.abs(A[:, k:, k]).argmax(axis=1)
+        for table in (A, B):
+            table[each, pivot], table[:, k] = table[:, k].copy(), table[each, pivot]
+        factor = A[:, k + 1 :, k, None] / A[:, k, k, None, None]
+        A[:, k + 1 :, k + 1 :] -= factor * A[:, k, None, k + 1 :]
+        B[:, k + 1 :] -= factor * B[:, k, None]
+    for k in reversed(range(A.shape[1])):
+        B[:, k] /= A[:, k, k, None]
+        B[:, :k] -= A[:, :k, k, None] * B[:, k, None]
+    return B
 
 
 def test_scaled_rows_save_digits_that_elimination_loses() -> None:
@@ -112,6 +157,13 @@ def test_errors_of_chebyshev_groups() -> None:
 
 
 def test_random_variants_of_ye_abbe_by_their_distribution() -> None:
+    """Twenty draws against the range that ten other draws had, [100, 205] and [6e4, 4e5].
+
+    Measured: median kappa 111 .. 200, one draw of 274 and one of 2378, quartiles 121 .. 174;
+    worst kappa 2.2e4 .. 8.6e6, quartiles 6.7e4 .. 5.6e5: its tail is heavy, sixty draws reach 1.4e7.
+    If thirty draws are of one distribution, the number of twenty within the range of ten has a
+    known one, which is not to be missed at 1% (18 medians, 8 worst values lie within).
+    """
     codes: list[Any] = [
         sb.code(f"ye-abbe[variant=gaussian,m=3,seed={seed}]", n=50, stragglers=2)
         for seed in range(20)
@@ -119,12 +171,19 @@ def test_random_variants_of_ye_abbe_by_their_distribution() -> None:
     surveys = [survey(code.parts[0].matrix, 2) for code in codes]
     medians = np.array([one.quantiles[0.5].value for one in surveys])
     worst = np.array([one.worst for one in surveys])
-    # the tail of a draw is heavy: the middle half of 20 draws lies where 10 draws lay
-    assert (np.quantile(medians, [0.25, 0.75]) > 100).all()
-    assert (np.quantile(medians, [0.25, 0.75]) < 205).all()
-    low, high = np.quantile(worst, [0.25, 0.75])
-    assert low > 4e4
-    assert high < 8e5
+    low, high = np.quantile(medians, [0.25, 0.75])
+    assert 100 < low < high < 205
+    assert 6e4 < np.median(worst) < 4e5
+    assert chance_of_at_most(int(((medians >= 100) & (medians <= 205)).sum()), 20, 10) > 0.01
+    assert chance_of_at_most(int(((worst >= 6e4) & (worst <= 4e5)).sum()), 20, 10) > 0.01
+
+
+def chance_of_at_most(inside: int, count: int, others: int) -> float:
+    """P(at most `inside` of `count` draws lie within the range of `others` of the same law)."""
+    ways = [
+        math.comb(j + others - 2, j) * (count - j + 1) for j in range(inside + 1)
+    ]  # j inside, the rest split between below and above
+    return sum(ways) / math.comb(count + others, count)
 
 
 def test_random_groups_by_their_distribution() -> None:
