@@ -12,11 +12,11 @@ export OMP_NUM_THREADS = 1
 export OPENBLAS_NUM_THREADS = 1
 export MKL_NUM_THREADS = 1
 
-.PHONY: help setup lint format test smoke bench gate speed docs clean
+.PHONY: help setup lint format test smoke bench gate speed exhaustive docs clean
 .DELETE_ON_ERROR:
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup: $(READY) ## make .venv and install everything into it
 
@@ -55,8 +55,12 @@ speed: $(READY) ## measure times and ratios into results/speed
 	mkdir -p $(RESULTS)/speed
 	$(BIN)/pytest benchmarks/speed --benchmark-only --benchmark-json=$(RESULTS)/speed/latest.json
 
+exhaustive: $(READY) ## check exact recovery of every gradient code, some minutes
+	$(BIN)/pytest benchmarks/exhaustive -n $(JOBS)
+
 docs: $(READY) ## build the documentation into docs/_build/html
 	$(BIN)/python docs/generate_cli.py
+	$(BIN)/python docs/generate_codes.py
 	$(BIN)/sphinx-build -W --keep-going --quiet docs docs/_build/html
 
 clean: ## remove caches and built files; .venv and results stay

@@ -6,11 +6,12 @@ import subprocess
 import sys
 from importlib.metadata import version
 from pathlib import Path
+from types import ModuleType
 
 import click
 import pytest
 
-from docs import generate_cli
+from docs import generate_cli, generate_codes
 from stabbench.cli import main_group
 
 ROOT = Path(__file__).parents[1]
@@ -58,8 +59,9 @@ def test_command_has_help(context: click.Context) -> None:
     assert undocumented == []
 
 
-def test_command_line_page_is_current() -> None:
-    assert generate_cli.PAGE.read_text(encoding="utf-8") == generate_cli.page(), "run: make docs"
+@pytest.mark.parametrize("page", [generate_cli, generate_codes], ids=["cli", "codes"])
+def test_generated_page_is_current(page: ModuleType) -> None:
+    assert page.PAGE.read_text(encoding="utf-8") == page.page(), "run: make docs"
 
 
 @pytest.mark.parametrize(

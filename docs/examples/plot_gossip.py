@@ -49,6 +49,7 @@ for name, consensus in (("d-psgd", 1.0), ("naive", 1.0), ("dcd", 1.0), ("ecsd", 
 panels[0].set(xlabel="step", ylabel="f(mean x) - f*")
 panels[1].set(xlabel="bits sent over one link")
 panels[1].legend()
+plt.show()
 
 # %%
 # What bfloat16 costs
@@ -76,6 +77,7 @@ for precision, accumulation in (
 panels[0].set(xlabel="step", ylabel="f(mean x) - f*")
 panels[1].set(xlabel="step", ylabel="I1")
 panels[0].legend()
+plt.show()
 
 # %%
 # When the memory is what rounds
