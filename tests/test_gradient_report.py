@@ -25,7 +25,16 @@ def test_table_and_plot_hold_the_designs() -> None:
 
 
 @pytest.mark.filterwarnings("ignore:FigureCanvasAgg is non-interactive")
-@pytest.mark.parametrize("name", ["plot_gradient_exact_weights", "plot_gradient_roots"])
+@pytest.mark.parametrize(
+    "name", ["plot_gradient_exact_weights", "plot_gradient_roots", "plot_gradient_tail"]
+)
 def test_gallery_examples_run(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     runpy.run_path(str(EXAMPLES / f"{name}.py"))
-    assert "e-0" in capsys.readouterr().out
+    printed = capsys.readouterr().out
+    if name != "plot_gradient_tail":
+        assert "e-0" in printed
+        return
+    pairs = [line.split(": ")[1].split(", bound ") for line in printed.splitlines()]
+    assert len(pairs) == 8
+    for share, bound in ((float(a), float(b)) for a, b in pairs):
+        assert share <= bound + 3 * (bound / 2000) ** 0.5  # of 2000 draws

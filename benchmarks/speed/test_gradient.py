@@ -1,4 +1,9 @@
-"""Gradient codes against the memory traffic that they must cause, in one run."""
+"""Gradient codes against the memory traffic that they must cause, in one run.
+
+The traffic of encoding is what the workers of a real system must move: every worker reads its own d
+partitions and writes its reply. The strict traffic, each gradient read once and each reply written
+once, is what one process that plays all workers could do with; its ratio is printed, not judged.
+"""
 
 import tracemalloc
 from collections.abc import Callable
@@ -14,7 +19,7 @@ from stabbench.decoders.registry import decoder
 Ratio = Callable[..., float]
 Array = np.ndarray[Any, np.dtype[Any]]
 WORKERS, ENTRIES = 100, 1_000_000
-CODES = (("fractional-repetition", 4), ("kadhe[d=5,m=2]", 3))
+CODES = (("fractional-repetition", 4), ("kadhe[d=5,m=2]", 3), ("kadhe[d=10,m=5]", 5))
 
 
 def traffic(read: int, written: int) -> Array:
@@ -22,21 +27,22 @@ def traffic(read: int, written: int) -> Array:
     return np.ones((read + written) // 2, dtype=np.float32)
 
 
+@pytest.mark.parametrize("each", [True, False], ids=["workers", "strict"])
 @pytest.mark.parametrize(("spec", "stragglers"), CODES)
-def test_encoding_is_bound_by_memory(ratio: Ratio, spec: str, stragglers: int) -> None:
+def test_encoding_is_bound_by_memory(ratio: Ratio, spec: str, stragglers: int, each: bool) -> None:
     code: Any = sb.code(spec, n=WORKERS, stragglers=stragglers)
     m = code.reduction
     held: Any = code.system("gradient").reply
     gradients = np.ones((WORKERS, ENTRIES // m, m), dtype=np.float32)
-    # each worker reads the partitions that it holds and writes its reply
-    copied = traffic(WORKERS * code.load * ENTRIES, WORKERS * ENTRIES // m)
+    read, written = WORKERS * ENTRIES * (code.load if each else 1), WORKERS * ENTRIES // m
+    moved = "workers' bytes" if each else "bytes, each once"
     value = ratio(
         lambda: held.combine(gradients, precision("float32")),
-        copied.copy,
-        f"copy of the workers' bytes / encoding time ({spec}, 100 x 1e6 float32)",
-        rounds=3,
+        traffic(read, written).copy,
+        f"copy of the {moved} / encoding time ({spec}, 100 x 1e6 float32)",
+        rounds=7,
     )
-    assert value > 1 / 3
+    assert value > (1 / 3 if each else 0)
 
 
 @pytest.mark.parametrize(("spec", "stragglers"), CODES)

@@ -8,9 +8,11 @@ from typing import Any
 
 import numba
 import numpy as np
+import scipy.sparse
+import scipy.sparse.csgraph
 
 Array = np.ndarray[Any, np.dtype[Any]]
-CACHE_BYTES = 1 << 18
+CACHE_BYTES = 1 << 19
 
 
 def combine_held(
@@ -48,39 +50,58 @@ def combine_held(
         raise ValueError(f"vectors {vectors.shape} do not fit coefficients {coefficients.shape}")
     start, partition = held
     rows, length = coefficients.shape[0], vectors.shape[1]
+    groups = _groups(start, partition, len(vectors))
     each = np.repeat(np.arange(rows), np.diff(start))
     values = np.ascontiguousarray(coefficients[each, partition], dtype=dtype)
     wide = dtype if vectors.dtype.kind == "c" else np.dtype(values.real.dtype)
     blocks = np.ascontiguousarray(vectors, dtype=wide)
     out = np.empty((rows, length), dtype=dtype)
     with np.errstate(all="ignore"):
-        _combine(values, start, partition, blocks, out, _width(blocks))
+        for members, chosen in groups:
+            _combine(values, start, partition, blocks, out, members, chosen)
     return out
 
 
-def _width(blocks: Array) -> int:
-    """Columns of a tile that fits into the second cache."""
-    count, length, m = blocks.shape
-    return min(length, max(256, CACHE_BYTES // (count * m * blocks.itemsize))) or 1
+def _groups(start: Array, partition: Array, count: int) -> list[tuple[Array, Array]]:
+    """Rows that share partitions, and these: what one group holds no other needs."""
+    rows = len(start) - 1
+    graph = scipy.sparse.csr_array(
+        (
+            np.ones(len(partition), dtype=np.int8),
+            partition + rows,
+            np.append(start, [start[-1]] * count),
+        ),
+        shape=(rows + count, rows + count),
+    )
+    number, label = scipy.sparse.csgraph.connected_components(graph, directed=False)
+    order = np.argsort(label, kind="stable")
+    parts = np.split(order, np.searchsorted(label[order], np.arange(1, number)))
+    return [(p[p < rows], p[p >= rows] - rows) for p in parts if p[0] < rows]
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
-def _combine(values, start, partition, blocks, out, width):  # type: ignore[no-untyped-def]
-    """Tiles of the length outside, rows inside: a tile of all partitions is read once."""
+def _combine(values, start, partition, blocks, out, members, chosen):  # type: ignore[no-untyped-def]
+    """Tiles of the length outside, rows inside: a tile of the chosen partitions is read once."""
     count, length, m = blocks.shape
     flat = blocks.reshape(count, length * m)
-    tile = np.empty((count * m if m > 1 else 1, width), dtype=blocks.dtype)
+    width = max(256, CACHE_BYTES // (max(len(chosen), 1) * m * blocks.itemsize))
+    width = max(min(length, width), 1)
+    tile = np.empty((len(chosen) * m if m > 1 else 1, width), dtype=blocks.dtype)
+    place = np.empty(count, dtype=np.int64)
+    for at in range(len(chosen)):
+        place[chosen[at]] = at
     for begin in range(0, length, width):
         size = min(width, length - begin)
         if m > 1:
-            for i in range(count):
-                _unravel(flat[i, begin * m : (begin + size) * m], m, tile[i * m : i * m + m])
-        for j in range(out.shape[0]):
+            for at in range(len(chosen)):
+                piece = flat[chosen[at], begin * m : (begin + size) * m]
+                _unravel(piece, m, tile[at * m : at * m + m])
+        for j in members:
             row = out[j, begin : begin + size]
             terms = values[start[j] : start[j + 1]]
             held = partition[start[j] : start[j + 1]]
             if m > 1:
-                _sum(row, terms, held, tile, 0)
+                _sum(row, terms, place[held], tile, 0)
             else:
                 _sum(row, terms, held, flat, begin)
 
