@@ -1,8 +1,10 @@
 """Sphinx configuration."""
 
 import sys
+import types
 from importlib.metadata import version as package_version
 from pathlib import Path
+from typing import Any
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent))
@@ -34,7 +36,10 @@ numpydoc_show_class_members = False
 
 nitpicky = True
 nitpick_ignore_regex = [
-    ("py:.*", r"(click|flint|fractions|matplotlib|mpmath|networkx|numpy|np|pathlib|scipy)\..*"),
+    (
+        "py:.*",
+        r"(click|collections|flint|fractions|matplotlib|mpmath|networkx|numpy|np|pathlib|scipy)\..*",
+    ),
     ("py:exc", r"[A-Z]\w+(Error|Exception|Warning)"),
     ("py:(class|obj)", r"abc\.ABC|enum\.Enum|object|tuple|typing\..*"),
 ]
@@ -52,3 +57,22 @@ if any((HERE / "examples").glob("plot_*.py")):
         "show_signature": False,
         "abort_on_example_error": True,
     }
+
+
+def escape_bars(*event: Any) -> None:
+    """Bars in docstrings are absolute values and norms, not substitutions."""
+    lines = event[-1]
+    for number, line in enumerate(lines):
+        if "`" not in line and not line.lstrip().startswith((">>>", "...", "+", "|")):
+            lines[number] = line.replace("|", "\\|")
+
+
+def skip_alias(*event: Any) -> bool | None:
+    """Leave out names of generic types, which have no signature."""
+    return True if isinstance(event[3], types.GenericAlias) else None
+
+
+def setup(app: Any) -> None:
+    """Connect what changes docstrings on their way into the pages."""
+    app.connect("autodoc-process-docstring", escape_bars, priority=900)
+    app.connect("autodoc-skip-member", skip_alias)

@@ -27,7 +27,7 @@ class Norms:
     two : float
         Largest singular value, by Lanczos iteration.
     amplification : float
-        || |D| |Phi| ||_inf, Phi the 0/1 matrix of the replies.
+        ``|| |D| |Phi| ||_inf``, Phi the 0/1 matrix of the replies.
     estimated : bool
         Too many unknowns: `infinity`, `one` and `amplification` are lower bounds by Hager's method,
         `frobenius` is a mean over random vectors.
