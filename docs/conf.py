@@ -63,7 +63,7 @@ def escape_bars(*event: Any) -> None:
     """Bars in docstrings are absolute values and norms, not substitutions."""
     lines = event[-1]
     for number, line in enumerate(lines):
-        if "`" not in line and not line.lstrip().startswith((">>>", "...", "+", "|")):
+        if "`" not in line and not line.lstrip().startswith((">>>", "...")):
             lines[number] = line.replace("|", "\\|")
 
 
