@@ -49,7 +49,7 @@ class Dct(LinearCode):
 
 @dataclasses.dataclass(frozen=True)
 class Cauchy(LinearCode):
-    """G[i, j] = 1 / (x_i - y_j): every square submatrix is nonsingular.
+    """Cauchy code G[i, j] = 1 / (x_i - y_j): every square submatrix is nonsingular.
 
     Parameters
     ----------

@@ -18,10 +18,10 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 @dataclasses.dataclass(frozen=True)
 class CyclicMDS(GradientCode):
-    """B[i, i+k] = g_k with g(x) the product over r in R of (x - w^r), w = exp(2 pi i / n).
+    """Cyclic MDS code: B[i, i+k] = g_k, the coefficients of g(x) = product over R of (x - w^r).
 
-    R holds s consecutive residues modulo n without 0. Decoding solves y_j = sum over R of
-    c_r w^(-j r) with y = 1 on the stragglers, then a_j = (1 - y_j) / g(1).
+    w = exp(2 pi i / n). R holds s consecutive residues modulo n without 0. Decoding solves y_j
+    = sum over R of c_r w^(-j r) with y = 1 on the stragglers, then a_j = (1 - y_j) / g(1).
 
     Parameters
     ----------

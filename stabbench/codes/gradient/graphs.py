@@ -141,7 +141,9 @@ class Graph(ApproximateCode):
     name: ClassVar[str] = "graph"
     family: ClassVar[str] = "gradient"
     source: ClassVar[str] = "Glasgow, Wootters, arXiv:2006.09638"
-    groups: ClassVar[frozenset[str]] = frozenset({"real", "binary", "gradient", "approximate"})
+    groups: ClassVar[frozenset[str]] = frozenset(
+        {"real", "binary", "random", "gradient", "approximate"}
+    )
     closed: ClassVar[str] = "the sides of the components of the surviving graph"
 
     def validate(self) -> None:

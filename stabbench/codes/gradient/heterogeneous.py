@@ -18,7 +18,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 @dataclasses.dataclass(frozen=True)
 class Heterogeneous(GradientCode):
-    """Partition i on any set A_i of at least s + m workers.
+    """Any placement: partition i on any set A_i of at least s + m workers.
 
     With distinct nonzero alpha: pi_i(x) = product over j outside A_i of (x - alpha_j),
     t_u(x) = x^u (1 / pi_i(x) mod x^(m-u)), C[(i, u), j] = pi_i(alpha_j) t_u(alpha_j); the sum

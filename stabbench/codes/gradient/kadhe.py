@@ -108,7 +108,11 @@ class Kadhe(GroupCode):
     """
 
     generator: str = dataclasses.field(
-        default="gaussian", metadata={"help": "generator of the linear code, or a file"}
+        default="gaussian",
+        metadata={
+            "help": "gaussian | repetition | parity | hamming | vandermonde | chebyshev | "
+            "systematic-gaussian, or a file"
+        },
     )
     d: int | None = load_field()
     m: int | None = reduction_field()

@@ -41,7 +41,9 @@ class Bernoulli(ApproximateCode):
     name: ClassVar[str] = "bernoulli"
     family: ClassVar[str] = "gradient"
     source: ClassVar[str] = "Charles, Papailiopoulos, Ellenberg, arXiv:1711.06771"
-    groups: ClassVar[frozenset[str]] = frozenset({"real", "binary", "gradient", "approximate"})
+    groups: ClassVar[frozenset[str]] = frozenset(
+        {"real", "binary", "random", "gradient", "approximate"}
+    )
     closed: ClassVar[str] = "the one-step weights K / (r d)"
 
     def validate(self) -> None:

@@ -18,10 +18,11 @@ BATCH_ENTRIES = 1 << 20
 
 @dataclasses.dataclass(frozen=True)
 class ReedSolomon(GradientCode):
-    """B[j, i] = t_i(alpha_j), t_i(x) = product over workers z without i of (1 - x / alpha_z).
+    """Reed-Solomon code: B[j, i] = t_i(alpha_j), with zeros of t_i at the workers without i.
 
-    alpha_j = exp(2 pi i j / n). Every t_i is 1 at zero and of degree n - s - 1, so that
-    a_j = product over z in F, z != j, of alpha_z / (alpha_z - alpha_j).
+    t_i(x) = product over workers z without i of (1 - x / alpha_z), alpha_j = exp(2 pi i j / n).
+    Every t_i is 1 at zero and of degree n - s - 1, so that a_j = product over z in F, z != j,
+    of alpha_z / (alpha_z - alpha_j).
 
     Examples
     --------
