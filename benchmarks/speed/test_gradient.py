@@ -2,7 +2,7 @@
 
 The traffic of encoding is what the workers of a real system must move: every worker reads its own d
 partitions and writes its reply. The strict traffic, each gradient read once and each reply written
-once, is what one process that plays all workers could do with; its ratio is printed, not judged.
+once, is what one process that plays all workers could do with. Both are held to a factor of 3.
 """
 
 import tracemalloc
@@ -42,7 +42,7 @@ def test_encoding_is_bound_by_memory(ratio: Ratio, spec: str, stragglers: int, e
         f"copy of the {moved} / encoding time ({spec}, 100 x 1e6 float32)",
         rounds=7,
     )
-    assert value > (1 / 3 if each else 0)
+    assert value > 1 / 3
 
 
 @pytest.mark.parametrize(("spec", "stragglers"), CODES)

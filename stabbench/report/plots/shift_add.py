@@ -61,7 +61,11 @@ def shift_add(records: Sequence[Record]) -> Iterator[Plot]:
         if len({e.record.block_length for e in mine}) < 2:
             continue
         sizes = {(e.n, e.stragglers) for e in mine}
-        beside = [e for e in here if _name(e) in OTHERS and (e.n, e.stragglers) in sizes]
+        beside = [
+            e
+            for e in here
+            if _name(e) in OTHERS and (e.n, e.stragglers) in sizes and "seed=" not in e.code
+        ]
         yield _length(mine, precision)
         yield _storage([*mine, *beside], precision)
         yield _steps(mine, precision)
@@ -224,11 +228,12 @@ def _lines(rows: Sequence[dict[str, Any]]) -> list[tuple[str, str]]:
 
 
 def _paint(rows: Sequence[dict[str, Any]], code: str, decoder: str) -> tuple[str, str, str]:
-    """Colour of the code, marker and line of the decoder."""
+    """Colour of the code, marker and line of the decoder; further markers once colours repeat."""
     codes = list(dict.fromkeys(row["code"] for row in rows))
     decoders = list(dict.fromkeys(row["decoder"] for row in rows))
     line = {"zigzag": "-", "zigzag[order=forward]": "-."}.get(decoder, "--")
-    return style.color(codes.index(code)), style.marker(decoders.index(decoder)), line
+    again, paint = divmod(codes.index(code), len(style.COLORS))
+    return style.color(paint), style.marker(again * len(decoders) + decoders.index(decoder)), line
 
 
 def _draw(
