@@ -1,7 +1,8 @@
 """Combinations of the few partitions that each worker holds, at the speed of memory.
 
 The vectors are walked in tiles that stay in cache; coefficients are one number per partition and
-entry of a piece, never one per entry of a vector.
+entry of a piece, never one per entry of a vector. Rows that combine nothing but the sum of the same
+partitions, as the groups of a code do, share that sum, which is formed first.
 """
 
 from typing import Any
@@ -13,6 +14,9 @@ import scipy.sparse.csgraph
 
 Array = np.ndarray[Any, np.dtype[Any]]
 CACHE_BYTES = 1 << 19
+"""What the tiles of one group may take."""
+LEAST_WIDTH = 4096
+"""Below it the set-up of a tile's sums costs more than a miss of the cache."""
 
 
 def combine_held(
@@ -50,16 +54,24 @@ def combine_held(
         raise ValueError(f"vectors {vectors.shape} do not fit coefficients {coefficients.shape}")
     start, partition = held
     rows, length = coefficients.shape[0], vectors.shape[1]
-    groups = _groups(start, partition, len(vectors))
     each = np.repeat(np.arange(rows), np.diff(start))
     values = np.ascontiguousarray(coefficients[each, partition], dtype=dtype)
     wide = dtype if vectors.dtype.kind == "c" else np.dtype(values.real.dtype)
     blocks = np.ascontiguousarray(vectors, dtype=wide)
     out = np.empty((rows, length), dtype=dtype)
     with np.errstate(all="ignore"):
-        for members, chosen in groups:
-            _combine(values, start, partition, blocks, out, members, chosen)
+        for members, chosen in _groups(start, partition, len(vectors)):
+            alike = _alike(values, start, members, chosen)
+            _combine(values, start, partition, blocks, out, members, chosen, alike)
     return out
+
+
+def _alike(values: Array, start: Array, members: Array, chosen: Array) -> bool:
+    """Whether each member combines nothing but the sum of all chosen partitions."""
+    if len(chosen) < 2 or np.any(start[members + 1] - start[members] != len(chosen)):
+        return False
+    terms = values[start[members, None] + np.arange(len(chosen))]
+    return bool(np.all(terms == terms[:, :1]))
 
 
 def _groups(start: Array, partition: Array, count: int) -> list[tuple[Array, Array]]:
@@ -80,30 +92,52 @@ def _groups(start: Array, partition: Array, count: int) -> list[tuple[Array, Arr
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
-def _combine(values, start, partition, blocks, out, members, chosen):  # type: ignore[no-untyped-def]
+def _combine(values, start, partition, blocks, out, members, chosen, alike):  # type: ignore[no-untyped-def]
     """Tiles of the length outside, rows inside: a tile of the chosen partitions is read once."""
     count, length, m = blocks.shape
     flat = blocks.reshape(count, length * m)
-    width = max(256, CACHE_BYTES // (max(len(chosen), 1) * m * blocks.itemsize))
+    kept = 1 if alike else len(chosen)
+    width = max(LEAST_WIDTH, CACHE_BYTES // (max(kept, 1) * m * blocks.itemsize))
     width = max(min(length, width), 1)
-    tile = np.empty((len(chosen) * m if m > 1 else 1, width), dtype=blocks.dtype)
-    place = np.empty(count, dtype=np.int64)
-    for at in range(len(chosen)):
+    copied = alike or m > 1
+    tile = np.empty((kept * m if copied else 1, width), dtype=blocks.dtype)
+    total = np.empty(width * m if alike else 1, dtype=blocks.dtype)
+    nothing = np.zeros(width, dtype=blocks.dtype)
+    place = np.zeros(count, dtype=np.int64)
+    for at in range(kept):
         place[chosen[at]] = at
     for begin in range(0, length, width):
         size = min(width, length - begin)
-        if m > 1:
-            for at in range(len(chosen)):
-                piece = flat[chosen[at], begin * m : (begin + size) * m]
-                _unravel(piece, m, tile[at * m : at * m + m])
+        first, last = begin * m, (begin + size) * m
+        if alike:
+            _add(flat, chosen, first, total[: size * m])
+            _unravel(total[: size * m], m, tile)
+        elif copied:
+            for at in range(kept):
+                _unravel(flat[chosen[at], first:last], m, tile[at * m : at * m + m])
         for j in members:
             row = out[j, begin : begin + size]
-            terms = values[start[j] : start[j + 1]]
-            held = partition[start[j] : start[j + 1]]
-            if m > 1:
-                _sum(row, terms, place[held], tile, 0)
+            stop = start[j] + 1 if alike else start[j + 1]
+            terms, held = values[start[j] : stop], partition[start[j] : stop]
+            if copied:
+                _sum(row, terms, place[held], tile, 0, nothing)
             else:
-                _sum(row, terms, held, flat, begin)
+                _sum(row, terms, held, flat, begin, nothing)
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy")
+def _add(flat, chosen, first, total):  # type: ignore[no-untyped-def]
+    """The sum of the chosen vectors from `first` on, two more at a time."""
+    last = first + len(total)
+    total[:] = flat[chosen[0], first:last]
+    for at in range(1, len(chosen) - 1, 2):
+        one, two = flat[chosen[at], first:last], flat[chosen[at + 1], first:last]
+        for v in range(len(total)):
+            total[v] += one[v] + two[v]
+    if len(chosen) % 2 == 0:
+        one = flat[chosen[-1], first:last]
+        for v in range(len(total)):
+            total[v] += one[v]
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
@@ -139,23 +173,25 @@ def _unravel(piece, m, rows):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
-def _sum(row, values, held, source, begin):  # type: ignore[no-untyped-def]
+def _sum(row, values, held, source, begin, nothing):  # type: ignore[no-untyped-def]
     """The sum of all terms, five at a time so that the row is seldom read and written."""
     m = values.shape[1]
-    size, count = len(row), values.shape[0] * m
+    size, count = len(row), values.size
     end = begin + size
     c = np.zeros(5, dtype=values.dtype)
     at = np.zeros(5, dtype=np.int64)
     for first in range(0, count, 5):
+        many = min(5, count - first)
         for t in range(5):
-            # terms beyond the last are zero times the first
-            c[t] = values.flat[first + t] if first + t < count else 0
-            e, u = divmod(first + t, m) if first + t < count else (0, 0)
+            c[t] = values.flat[first + t] if t < many else 0
+            e, u = divmod(first + min(t, many - 1), m)
             at[t] = held[e] * m + u
         c0, c1, c2, c3, c4 = c[0], c[1], c[2], c[3], c[4]
-        p0, p1 = source[at[0], begin:end], source[at[1], begin:end]
-        p2, p3 = source[at[2], begin:end], source[at[3], begin:end]
-        p4 = source[at[4], begin:end]
+        p0 = source[at[0], begin:end]
+        p1 = source[at[1], begin:end] if many > 1 else nothing
+        p2 = source[at[2], begin:end] if many > 2 else nothing
+        p3 = source[at[3], begin:end] if many > 3 else nothing
+        p4 = source[at[4], begin:end] if many > 4 else nothing
         if first:
             for v in range(size):
                 row[v] += c0 * p0[v] + c1 * p1[v] + c2 * p2[v] + c3 * p3[v] + c4 * p4[v]
