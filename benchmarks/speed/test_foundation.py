@@ -110,3 +110,22 @@ def test_condition_numbers_of_given_patterns(ratio: Ratio) -> None:
         rounds=3,
     )
     assert value > 0.3
+
+
+def test_exact_weights_share_one_dual(ratio: Ratio) -> None:
+    code, double = sb.code("gaussian", n=30, stragglers=4), precision("float64")
+    generator, system = generator_of(code, "float64"), code.system()
+    patterns = policy("random:100").patterns(30, 4)
+    rows = system.rows(patterns)
+
+    def loop() -> None:
+        for chosen in rows:
+            exact.inverse(generator[chosen])
+
+    value = ratio(
+        lambda: decoder("exact-weights").plan(code, system, patterns, double, "use"),
+        loop,
+        "loop of exact inverses / exact weights (float64, 100 patterns of 26 x 26)",
+        rounds=3,
+    )
+    assert value > 4

@@ -12,6 +12,7 @@ import numpy as np
 import scipy.linalg
 
 from stabbench.arithmetic.coefficients import Coefficients
+from stabbench.arithmetic.pairs import Pair
 from stabbench.arithmetic.rank import independent_rows
 from stabbench.errors import InputError
 
@@ -19,6 +20,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 FIRST_BITS = 192
 LAST_BITS = 1 << 13
 GUARD_BITS = 62
+PAIR_BITS = 110
 CERTAIN = 1e-8  # far above the rounding errors of an elimination with pivoting
 
 
@@ -67,6 +69,35 @@ class Dual:
     def norms(self) -> tuple[float, float]:
         """||G||_2 and ||W||_2."""
         return float(self.generator_spectrum[1][0]), float(self.inverse_spectrum[1][0])
+
+    @functools.cached_property
+    def pairs(self) -> tuple[Pair, Pair]:
+        """W and H as pairs, to 2^-110 in the measures that they are accurate in as floats.
+
+        Raises
+        ------
+        ArithmeticError
+            If 8192 bits do not suffice.
+        """
+        bits = 2 * self.exact.bits
+        length = np.linalg.norm(self.null, axis=1, keepdims=True)
+        size = np.abs(self.inverse) + np.linalg.norm(self.inverse, axis=0) * length
+        essential = self.essential[:, None]
+        while bits <= LAST_BITS:
+            try:
+                N, S, W = self.exact.parts(bits)
+                with flint.ctx.workprec(bits):
+                    H = orthonormal(N, S)
+                    null, null_radius = paired(H)
+                    inverse, inverse_radius = paired(W)
+            except (ZeroDivisionError, ValueError):
+                bits *= 2
+                continue
+            precise = (null_radius <= 2.0**-PAIR_BITS * length) | essential
+            if precise.all() and (inverse_radius <= 2.0**-PAIR_BITS * size).all():
+                return inverse, null
+            bits *= 2
+        raise ArithmeticError(f"pairs of a dual: {LAST_BITS} bits do not suffice")
 
 
 class ExactDual:
@@ -220,7 +251,7 @@ def dual(generator: Coefficients) -> Dual:
         try:
             N, S, W = exact.parts(bits)
             with flint.ctx.workprec(bits):
-                H = adjoint(cholesky(S).solve(adjoint(N))) if n > k else N
+                H = orthonormal(N, S)
         except (ZeroDivisionError, ValueError):
             bits *= 2
             continue
@@ -247,6 +278,11 @@ def _spectrum(matrix: Array) -> tuple[Array, Array]:
     top = np.abs(matrix).max()
     _, values, vectors = np.linalg.svd(matrix / top, full_matrices=False)
     return vectors.conj().T, values * top
+
+
+def orthonormal(N: Any, S: Any) -> Any:
+    """N L^-H with L L^H = S = N^H N, in balls: orthonormal columns of the same range."""
+    return adjoint(cholesky(S).solve(adjoint(N))) if N.ncols() else N
 
 
 def adjoint(matrix: Any) -> Any:
@@ -328,6 +364,13 @@ def rounded(balls: Any) -> tuple[Array, Array]:
     middle = np.array([complex(float(a.mid()), float(b.mid())) for a, b in parts], np.complex128)
     radius = np.array([float(a.rad() + b.rad()) for a, b in parts], dtype=np.float64)
     return middle.reshape(shape), radius.reshape(shape)
+
+
+def paired(balls: Any) -> tuple[Pair, Array]:
+    """Midpoints of a matrix of balls as pairs, and radii."""
+    high, radius = rounded(balls)
+    low, _ = rounded(balls - type(balls)(high.tolist())) if high.size else (high, radius)
+    return (high, low), radius
 
 
 def _flat(rows: list[list[Any]]) -> list[Any]:

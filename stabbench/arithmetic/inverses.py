@@ -10,17 +10,23 @@ import flint
 import numpy as np
 
 from stabbench.arithmetic.coefficients import Coefficients
+from stabbench.arithmetic.double_double import matmul, minus, plus
 from stabbench.arithmetic.duality import (
     LAST_BITS,
+    Dual,
     ExactDual,
     dual,
     rounded,
     spectral_norm,
 )
+from stabbench.arithmetic.pairs import Pair
 
 Array = np.ndarray[Any, np.dtype[Any]]
 HEALTHY = 1e-6
+HEALTHY_PAIRS = 1e-4
+STEPS = 8
 BATCH_ENTRIES = 1 << 22
+PAIR_ENTRIES = 1 << 16
 
 
 @dataclasses.dataclass(frozen=True)
@@ -30,8 +36,8 @@ class DecodingOperators:
     Attributes
     ----------
     D : float64 or complex128 array, shape (P, k, r)
-        G_S^+ for each set S of r rows, every row accurate to about 1e-10 of its norm at any
-        condition number; NaN where the set does not decode.
+        G_S^+ for each set S of r rows, every row accurate to about 1e-10 of its norm, or to 2^-60
+        before its entries are rounded, at any condition number; NaN where the set does not decode.
     status : bool array, shape (P,)
         Whether the rows have rank k, decided exactly.
     """
@@ -40,7 +46,9 @@ class DecodingOperators:
     status: Array
 
 
-def decoding_operators(generator: Coefficients, survivors: Array) -> DecodingOperators:
+def decoding_operators(
+    generator: Coefficients, survivors: Array, precise: bool = False
+) -> DecodingOperators:
     """Moore-Penrose inverses G_S^+ of chosen rows, right at any magnitude.
 
     Parameters
@@ -49,6 +57,8 @@ def decoding_operators(generator: Coefficients, survivors: Array) -> DecodingOpe
         Of rank k.
     survivors : int array, shape (P, r)
         Distinct row indices of each set; the columns of G_S^+ come in the same order.
+    precise : bool
+        Whether rows are to be accurate to 2^-60 of their norms, not to about 1e-10.
 
     Returns
     -------
@@ -62,8 +72,9 @@ def decoding_operators(generator: Coefficients, survivors: Array) -> DecodingOpe
     Notes
     -----
     With C the rows lost and W, H of `Dual`, G_S^+ is the adjoint of the rows S of W - H H_C^+ W_C.
-    Rows of H_C are scaled to length 1; where its smallest singular value is then below 1e-6 the
-    set is computed with balls at rising precision, or shown to be dependent by exact rank.
+    Rows of H_C are scaled to length 1; where its smallest singular value is then below 1e-6 (1e-4
+    for precise rows, which pairs of floats and steps of refinement serve) the set is computed with
+    balls at rising precision, or shown to be dependent by exact rank.
 
     Examples
     --------
@@ -82,23 +93,74 @@ def decoding_operators(generator: Coefficients, survivors: Array) -> DecodingOpe
         return DecodingOperators(D, status)
     lost = complements(survivors, n)
     status[:] = ~basis.essential[lost].any(axis=1)
-    length = np.linalg.norm(basis.null, axis=1)
-    length[basis.essential] = 1
-    step = max(1, BATCH_ENTRIES // (k * r))
+    form, entries = (_by_pairs, PAIR_ENTRIES) if precise else (_by_floats, BATCH_ENTRIES)
+    tolerance = 2.0 ** (-60 if precise else -40)
+    step = max(1, entries // (k * r))
     for start in range(0, P, step):
         part = np.arange(start, min(P, start + step))
-        C, S = lost[part], survivors[part]
-        U, sigma, V = np.linalg.svd(basis.null[C] / length[C][..., None], full_matrices=False)
-        with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
-            X = U.conj().swapaxes(1, 2) @ (basis.inverse[C] / length[C][..., None])
-            X = V.conj().swapaxes(1, 2) @ (X / sigma[..., None])
-            D[part] = (basis.inverse[S] - basis.null[S] @ X).conj().swapaxes(1, 2)
-        for p in part[status[part] & (sigma.min(axis=1, initial=1) < HEALTHY)]:
-            balls = operator_by_balls(basis.exact, survivors[p], lost[p])
+        with np.errstate(all="ignore"):
+            D[part], sound = form(basis, survivors[part], lost[part])
+        for p in part[status[part] & ~sound]:
+            balls = operator_by_balls(basis.exact, survivors[p], lost[p], tolerance)
             status[p] = balls is not None
             D[p] = np.nan if balls is None else balls
     D[~status] = np.nan
     return DecodingOperators(D, status)
+
+
+def _by_floats(basis: Dual, S: Array, C: Array) -> tuple[Array, Array]:
+    """Operators of sets S that lose C, shape (P, k, r), and which of them to trust."""
+    length = _lengths(basis)[C][..., None]
+    U, sigma, V = np.linalg.svd(basis.null[C] / length, full_matrices=False)
+    X = U.conj().swapaxes(1, 2) @ (basis.inverse[C] / length)
+    X = V.conj().swapaxes(1, 2) @ (X / sigma[..., None])
+    D = (basis.inverse[S] - basis.null[S] @ X).conj().swapaxes(1, 2)
+    return D, sigma.min(axis=1, initial=1) >= HEALTHY
+
+
+def _by_pairs(basis: Dual, S: Array, C: Array) -> tuple[Array, Array]:
+    """The same in pairs of floats: H_C^+ W_C = A^T Y with A A^T Y = W_C, A = H_C, by refinement.
+
+    Complex numbers stand as 2 x 2 real blocks.
+    """
+    W, H = basis.pairs
+    n, k = basis.shape
+    scale = np.ldexp(1.0, -np.frexp(_lengths(basis))[1])
+    if np.iscomplexobj(W[0]):
+        W, H = _real_form(W), _real_form(H)
+        scale = np.tile(scale, 2)
+        S, C = np.concatenate([S, S + n], axis=1), np.concatenate([C, C + n], axis=1)
+    scaled = scale[C][..., None]
+    A, Y = ((x[0][C] * scaled, x[1][C] * scaled) for x in (H, W))
+    AT = A[0].swapaxes(1, 2), A[1].swapaxes(1, 2)
+    U, sigma, _ = np.linalg.svd(A[0], full_matrices=False)
+    inverse = (U / sigma[:, None] ** 2) @ U.swapaxes(1, 2)
+    gram, rest = matmul(A, AT), Y
+    Y = np.zeros_like(Y[0]), np.zeros_like(Y[0])
+    for _ in range(STEPS):
+        change = inverse @ rest[0]
+        Y = plus(Y, (change, np.zeros_like(change)))
+        rest = plus(rest, minus(matmul(gram, (change, np.zeros_like(change)))))
+    done = (np.abs(change) <= 2.0**-70 * np.linalg.norm(Y[0], axis=1, keepdims=True)).all((1, 2))
+    lost = matmul((H[0][S], H[1][S]), matmul(AT, Y))
+    kept = plus((W[0][S], W[1][S]), minus(lost))[0]
+    if np.iscomplexobj(basis.inverse):
+        half = kept.shape[1] // 2
+        kept = kept[:, :half, :k] + 1j * kept[:, half:, :k]
+    sound = done & (sigma.min(axis=1, initial=1) >= HEALTHY_PAIRS)
+    return kept.conj().swapaxes(1, 2), sound & np.isfinite(kept).all(axis=(1, 2))
+
+
+def _lengths(basis: Dual) -> Array:
+    """Norms of the rows of H, 1 where a row is zero."""
+    length: Array = np.linalg.norm(basis.null, axis=1)
+    return np.where(basis.essential, 1.0, length)
+
+
+def _real_form(pair: Pair) -> Pair:
+    """Real matrices that multiply as the complex ones do."""
+    hi, lo = (np.block([[x.real, -x.imag], [x.imag, x.real]]) for x in pair)
+    return hi, lo
 
 
 def condition_numbers(generator: Coefficients, survivors: Array) -> tuple[Array, Array, Array]:
@@ -170,10 +232,22 @@ def complements(subsets: Array, n: int) -> Array:
     return np.nonzero(absent)[1].reshape(len(subsets), n - subsets.shape[1])
 
 
-def operator_by_balls(exact: ExactDual, survivors: Array, lost: Array) -> Array | None:
+def operator_by_balls(
+    exact: ExactDual, survivors: Array, lost: Array, tolerance: float = 2.0**-40
+) -> Array | None:
     """G_S^+ (k x r) with balls at rising precision, each entry rounded once.
 
-    None if the rows lost leave a rank below k.
+    Parameters
+    ----------
+    exact : ExactDual
+    survivors, lost : int arrays
+    tolerance : float
+        The largest radius of a ball, in units of the norm of its row.
+
+    Returns
+    -------
+    array or None
+        None if the rows lost leave a rank below k.
     """
     C, S = [int(i) for i in lost], [int(i) for i in survivors]
     bits = 2 * exact.bits
@@ -190,7 +264,7 @@ def operator_by_balls(exact: ExactDual, survivors: Array, lost: Array) -> Array 
             else:
                 value, radius = rounded(Y)
                 size = np.linalg.norm(value, axis=0)
-                if (radius <= 2.0**-40 * size).all():
+                if (radius <= tolerance * size).all():
                     return value.conj().T
         bits *= 2
     return None

@@ -25,6 +25,7 @@ from stabbench.errors import InputError
 Array = np.ndarray[Any, np.dtype[Any]]
 Method = Callable[[Array, Array], Array]
 MOST_UNKNOWNS = 128
+SINGLE_BITS = 32
 """Unknowns up to which the weights of all patterns come from one dual of the generator."""
 
 
@@ -216,11 +217,11 @@ class ExactWeights(DenseDecoder):
 
     def prepare(self, rows: Array, matrices: Array, stored: Array) -> DensePlan:
         """Exact inverses (left inverses with spare replies), rounded to decoding precision."""
-        single = np.finfo(matrices.dtype).bits == np.finfo(np.float32).bits
-        if single and np.isfinite(stored).all() and stored.shape[1] <= MOST_UNKNOWNS:
-            weights = _by_duality(stored, rows)
-        else:
+        wider = np.finfo(matrices.dtype).nmant > np.finfo(np.float64).nmant
+        if wider or stored.shape[1] > MOST_UNKNOWNS or not np.isfinite(stored).all():
             weights = np.stack([_left_inverse(matrix) for matrix in matrices])
+        else:
+            weights = _by_duality(stored, rows, np.finfo(matrices.dtype).bits > SINGLE_BITS)
         return DensePlan(rows, weights.astype(matrices.dtype), _weigh)
 
 
@@ -230,10 +231,10 @@ def _weigh(weights: Array, right: Array) -> Array:
     return product
 
 
-def _by_duality(stored: Array, rows: Array) -> Array:
-    """Weights of all patterns at once, to about ten digits, which float32 does not tell apart."""
+def _by_duality(stored: Array, rows: Array, precise: bool) -> Array:
+    """Weights of all patterns at once; ten digits are all that float32 can tell."""
     try:
-        return decoding_operators(Coefficients.from_array(stored), rows).D
+        return decoding_operators(Coefficients.from_array(stored), rows, precise).D
     except InputError:  # no pattern of a generator without full rank decodes
         return np.full((len(rows), stored.shape[1], rows.shape[1]), np.nan, dtype=stored.dtype)
 

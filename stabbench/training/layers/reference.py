@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from stabbench.arithmetic.double_double import two_sum
 from stabbench.arithmetic.pairs import Pair
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -57,9 +58,9 @@ def product(A: Array, B: Array) -> Pair:
     with np.errstate(all="ignore"):
         for i in range(count):
             for j in range(count - i):
-                hi, rest = _two_sum(hi, left[i] @ right[j])
+                hi, rest = two_sum(hi, left[i] @ right[j])
                 lo += rest
-        hi, lo = _two_sum(hi, lo)
+        hi, lo = two_sum(hi, lo)
     return hi, lo
 
 
@@ -74,12 +75,6 @@ def _slices(matrix: Array, axis: int, bits: int, count: int) -> list[Array]:
             rest = rest - part
             parts.append(part.astype(np.float64))
     return parts
-
-
-def _two_sum(a: Array, b: Array) -> Pair:
-    total = a + b
-    other = total - a
-    return total, (a - (total - other)) + (b - other)
 
 
 def relative_error(estimate: Array, exact: Pair) -> float:
