@@ -206,7 +206,7 @@ class ExactWeights(DenseDecoder):
     def plan(
         self, code: Code, system: System, patterns: Array, precision: Precision, spare: Spare
     ) -> Plan:
-        """Exact inverses per pattern, or the weights of the ideal gradient code."""
+        """Exact inverses, or the weights of the ideal gradient code."""
         if isinstance(code, GradientCode):
             return exact_plan(code, patterns, precision, spare)
         return super().plan(code, system, patterns, precision, spare)
