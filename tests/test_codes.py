@@ -237,6 +237,12 @@ def test_leja_nodes_are_greedy() -> None:
     assert leja_order([0.0, 1.0, -1.0], 3, first=0) == [0, 1, 2]
 
 
+def test_leja_nodes_end_where_their_candidates_do() -> None:
+    assert len(set(nodes("leja", 1001, 53))) == 1001
+    with pytest.raises(InputError, match="n=1002 of 1001 candidates"):
+        code("polynomial[nodes=leja]", 1002, 2)
+
+
 RANDOM = ("gaussian", "systematic-gaussian", "haar")
 
 
@@ -339,6 +345,15 @@ def test_custom_nodes_come_from_a_file(tmp_path: Path) -> None:
     repeated = write(tmp_path / "twice.npy", [1.0, 1.0, 2.0])
     with pytest.raises(InputError, match="nodes repeat"):
         code(f"polynomial[nodes=custom,file={repeated}]", 3, 1)
+
+
+@pytest.mark.parametrize("name", ["polynomial", "matdot", "lagrange", "heterogeneous"])
+def test_a_file_of_nodes_is_used_or_refused(name: str, tmp_path: Path) -> None:
+    path = write(tmp_path / "nodes.npy", [0.5, -0.25, 2.0])
+    built: Any = code(f"{name}[nodes=custom,file={path}]", 3, 1)
+    assert built.points(53) == [Fraction(1, 2), Fraction(-1, 4), Fraction(2)]
+    with pytest.raises(InputError, match="allowed with nodes=custom"):
+        code(f"{name}[nodes=integers,file={path}]", 3, 1)
 
 
 def test_codes_are_values() -> None:

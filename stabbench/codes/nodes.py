@@ -40,6 +40,11 @@ def nodes(kind: str, n: int, bits: int, file: str | None = None) -> list[Any]:
     file : str, optional
         A file with n distinct numbers, for ``custom``.
 
+    Raises
+    ------
+    InputError
+        A file that does not hold n distinct numbers, more Leja points than candidates.
+
     Examples
     --------
     >>> nodes("equispaced", 3, 53)
@@ -51,6 +56,14 @@ def nodes(kind: str, n: int, bits: int, file: str | None = None) -> list[Any]:
         return _custom(n, file)
     with flint.ctx.workprec(bits):
         return FAMILIES[kind](n)
+
+
+def check(name: str, kind: str, n: int, file: str | None) -> None:
+    """Raise InputError if a code of some name cannot have these nodes, or would ignore the file."""
+    if file is not None and kind != "custom":
+        raise InputError(f"{name}: file={file} with nodes={kind}; allowed with nodes=custom")
+    if kind == "custom" or n > CANDIDATES:
+        nodes(kind, n, 53, file)
 
 
 def is_complex(kind: str, file: str | None = None) -> bool:
@@ -94,6 +107,10 @@ def root_of_unity(power: int, order: int) -> Any:
 
 
 def _leja(n: int) -> list[Any]:
+    if n > CANDIDATES:
+        raise InputError(
+            f"nodes=leja: n={n} of {CANDIDATES} candidates; allowed is n <= {CANDIDATES}"
+        )
     grid = [Fraction(2 * i, CANDIDATES - 1) - 1 for i in range(CANDIDATES)]
     return [grid[i] for i in leja_order([float(x) for x in grid], n, first=CANDIDATES - 1)]
 

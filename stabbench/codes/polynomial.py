@@ -59,10 +59,9 @@ class Noded(Code):
     )
 
     def validate(self) -> None:
-        """Raise InputError for a bad k, or custom nodes that cannot be read."""
+        """Raise InputError for a bad k, or nodes that do not exist."""
         super().validate()
-        if self.nodes == "custom":
-            points.nodes(self.nodes, self.n, 53, self.file)
+        points.check(self.name, self.nodes, self.n, self.file)
 
     @property
     def is_complex(self) -> bool:

@@ -9,7 +9,7 @@ import numpy as np
 
 from stabbench.arithmetic.coefficients import Coefficients
 from stabbench.codes.gradient.base import GradientCode, Part, constant
-from stabbench.codes.nodes import Nodes, is_complex, nodes
+from stabbench.codes.nodes import Nodes, check, is_complex, nodes
 from stabbench.errors import InputError
 from stabbench.files import read_array
 
@@ -85,6 +85,7 @@ class Heterogeneous(GradientCode):
                 f"heterogeneous: partition {i} is on {counts[i]} workers; allowed are at least "
                 f"s + m = {needed}"
             )
+        check(self.name, self.nodes, self.n, self.file)
         values = [complex(x) for x in self.points(64)]
         if 0 in values:
             raise InputError(f"heterogeneous: nodes={self.nodes} hold 0; allowed are nonzero nodes")
