@@ -16,10 +16,10 @@ HEAD = """\
 
 One table per problem. The *threshold* is the number of replies that suffice, whichever they are; a
 code is asked for with $n$ workers and $s$ stragglers and refused unless $n - s$ reaches it. $k$ is
-the number of data blocks, $n - s$ unless given. For products $A^T B$ the blocks of $A$ and $B$
-number $k_A$ and $k_B$, and $p$ counts the pieces of the inner dimension. `stabbench info NAME`
-prints every parameter with its default and allowed values, and `stabbench list codes --group mds`
-filters by group. Names link to the full definitions.
+the number of data blocks, for MDS codes $n - s$ unless given. For products $A^T B$ the blocks of
+$A$ and $B$ number $k_A$ and $k_B$, and $p$ counts the pieces of the inner dimension.
+`stabbench info NAME` prints every parameter with its default and allowed values, and
+`stabbench list codes --group mds` filters by group. Names link to the full definitions.
 
 """
 FOOT = """\

@@ -22,6 +22,7 @@ from stabbench.codes.base import LinearCode
 from stabbench.codes.nodes import FAMILIES, leja_order, nodes
 from stabbench.codes.registry import CODES, code
 from stabbench.errors import InputError
+from stabbench.grammar import parameters_of
 from tests.support import (
     CODES_UNDER_TEST,
     NEEDS_FILE,
@@ -210,6 +211,28 @@ def test_bad_sizes_are_refused(name: str) -> None:
     for bad in (2.0, "4", True, None):
         with pytest.raises(InputError, match="allowed is an integer"):
             linear_classes()[name](bad, 1)  # type: ignore[arg-type]
+
+
+DEFAULT_BLOCKS: dict[str, Callable[[int, int], int]] = {
+    "n - stragglers": lambda n, s: n - s,
+    "n - stragglers, or the columns of the tables": lambda n, s: n - s,
+    "n // (stragglers + 1)": lambda n, s: n // (s + 1),
+    "(n - stragglers) // 2, at least 1": lambda n, s: max(1, (n - s) // 2),
+    "(n - stragglers) // 4, at least 1": lambda n, s: max(1, (n - s) // 4),
+    "(n - stragglers - 1) // degree + 1": lambda n, s: (n - s - 1) // 2 + 1,
+}
+
+
+@pytest.mark.parametrize("name", sorted(set(CODES.members) - set(NEEDS_FILE)))
+def test_the_default_number_of_blocks_is_the_one_that_is_explained(name: str) -> None:
+    parameter = parameters_of(CODES.members[name]).get("k")
+    if parameter is None:
+        assert not hasattr(CODES.members[name], "blocks")
+        return
+    words = parameter.help.removeprefix("data blocks (default ").removesuffix(")")
+    for n, s in ((12, 3), (4, 1), (2, 1)):
+        built: Any = code(name, n, s)
+        assert built.blocks == DEFAULT_BLOCKS[words](n, s)
 
 
 def test_a_list_is_a_grid_and_no_code() -> None:

@@ -15,9 +15,10 @@ from stabbench.errors import InputError
 Array = np.ndarray[Any, np.dtype[Any]]
 
 
-def inner_pieces() -> Any:
-    """The field of p, the number of pieces of the inner dimension."""
-    return dataclasses.field(default=None, metadata={"help": "pieces of the inner dimension"})
+def inner_pieces(default: str = "(n - stragglers + 1) // 2") -> Any:
+    """The field of p, the number of pieces of the inner dimension; the default in words."""
+    words = f"pieces of the inner dimension (default {default})"
+    return dataclasses.field(default=None, metadata={"help": words})
 
 
 @dataclasses.dataclass(frozen=True)
@@ -116,10 +117,10 @@ class InnerCode(GridProducts, AlignedCode):
     Parameters
     ----------
     p : int, optional
-        Pieces of the inner dimension, 2 (1 where that leaves too few replies) unless given.
+        Pieces of the inner dimension, 2 (1 where n - stragglers < 3) unless given.
     """
 
-    p: int | None = inner_pieces()
+    p: int | None = inner_pieces("2, or 1 where n - stragglers < 3")
 
     def validate(self) -> None:
         """Raise InputError if p is no number of pieces, or leaves none of the outer ones."""

@@ -157,11 +157,9 @@ class Code(ABC):
         return self.spec
 
 
-def data_blocks() -> Any:
-    """The field of the parameter k, shared by all codes with a free number of data blocks."""
-    return dataclasses.field(
-        default=None, metadata={"help": "data blocks (default n - stragglers)"}
-    )
+def data_blocks(default: str = "n - stragglers") -> Any:
+    """The field of the parameter k, the number of data blocks; the default in words."""
+    return dataclasses.field(default=None, metadata={"help": f"data blocks (default {default})"})
 
 
 @dataclasses.dataclass(frozen=True)

@@ -33,7 +33,8 @@ class Circulant(LinearCode):
     """
 
     q: int | None = dataclasses.field(
-        default=None, metadata={"help": "points of the cyclic shift, a prime >= n"}
+        default=None,
+        metadata={"help": "points of the cyclic shift, a prime >= n (default the least)"},
     )
 
     name: ClassVar[str] = "circulant"

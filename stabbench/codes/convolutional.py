@@ -19,9 +19,9 @@ from stabbench.errors import InputError
 Array = np.ndarray[Any, np.dtype[Any]]
 
 
-def storage_field(what: str) -> Any:
-    """The field of a storage fraction gamma."""
-    words = f"largest share of {what} that a worker holds (default 1/(k-1))"
+def storage_field(what: str, blocks: str) -> Any:
+    """The field of a storage fraction gamma of a matrix cut into a number of blocks, by name."""
+    words = f"largest share of {what} that a worker holds (default 1/({blocks}-1))"
     return dataclasses.field(default=None, metadata={"help": words})
 
 
@@ -49,9 +49,9 @@ class Convolutional(GridCode):
     9
     """
 
-    gamma: Fraction | None = storage_field("A")
-    gammaA: Fraction | None = storage_field("A in products")
-    gammaB: Fraction | None = storage_field("B in products")
+    gamma: Fraction | None = storage_field("A", "k")
+    gammaA: Fraction | None = storage_field("A in products", "kA")
+    gammaB: Fraction | None = storage_field("B in products", "kB")
     coefficients: Literal["ones", "random"] = dataclasses.field(  # type: ignore[assignment]
         default="ones", metadata={"help": "coefficients of the parities"}
     )

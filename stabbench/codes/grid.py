@@ -11,6 +11,8 @@ from stabbench.codes.polynomial import t0_value
 from stabbench.codes.product import GridProducts, Layout, most_square, pieces
 from stabbench.errors import InputError
 
+LARGEST = "the largest kA * kB that tolerates the stragglers"
+
 
 @dataclasses.dataclass(frozen=True)
 class ProductGrid(GridProducts):
@@ -32,6 +34,8 @@ class ProductGrid(GridProducts):
     (Layout(left=2, inner=1, right=3), (3, 4))
     """
 
+    kA: int | None = pieces("A", LARGEST)
+    kB: int | None = pieces("B", LARGEST)
     nA: int | None = pieces("A after coding")
     nB: int | None = pieces("B after coding")
 

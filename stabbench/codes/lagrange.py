@@ -10,16 +10,11 @@ import numpy as np
 
 from stabbench.arithmetic.coefficients import Coefficients
 from stabbench.codes import nodes as points
-from stabbench.codes.base import System
+from stabbench.codes.base import System, data_blocks
 from stabbench.codes.interpolation import Interpolated, column
 from stabbench.codes.operators import Dense
 from stabbench.codes.polynomial import Noded
 from stabbench.errors import InputError
-
-
-def block_field(words: str) -> Any:
-    """The field of k, the number of data blocks."""
-    return dataclasses.field(default=None, metadata={"help": words})
 
 
 @dataclasses.dataclass(frozen=True)
@@ -57,7 +52,7 @@ class Lagrange(Interpolated, Noded):
     5
     """
 
-    k: int | None = block_field("data blocks (default: as many as n - stragglers allows)")
+    k: int | None = data_blocks("(n - stragglers - 1) // degree + 1")
     degree: int = dataclasses.field(default=2, metadata={"help": "degree of the function"})
     systematic: bool = dataclasses.field(
         default=False, metadata={"help": "plain blocks on k of the workers"}
@@ -195,7 +190,7 @@ class Berrut(Interpolated):
     (9, 4)
     """
 
-    k: int | None = block_field("data blocks (default (n - stragglers) // 4)")
+    k: int | None = data_blocks("(n - stragglers) // 4, at least 1")
 
     name: ClassVar[str] = "berrut"
     family: ClassVar[str] = "interpolation"

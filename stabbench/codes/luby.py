@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from stabbench.arithmetic.coefficients import Coefficients
-from stabbench.codes.base import LinearCode
+from stabbench.codes.base import LinearCode, data_blocks
 from stabbench.errors import InputError
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -23,7 +23,7 @@ class Luby(LinearCode):
     Parameters
     ----------
     k : int, optional
-        Data blocks, (n - stragglers) // 2 unless given.
+        Data blocks, (n - stragglers) // 2, at least 1, unless given.
     c, delta : float
         Parameters of the robust soliton distribution.
     seed : int
@@ -35,6 +35,7 @@ class Luby(LinearCode):
     (20, 8)
     """
 
+    k: int | None = data_blocks("(n - stragglers) // 2, at least 1")
     c: float = dataclasses.field(default=0.03, metadata={"help": "spike of the distribution"})
     delta: float = dataclasses.field(default=0.5, metadata={"help": "failure probability aimed at"})
     seed: int = dataclasses.field(default=0, metadata={"help": "names the random draw"})

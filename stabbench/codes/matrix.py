@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from stabbench.codes.base import LinearCode
+from stabbench.codes.base import LinearCode, data_blocks
 from stabbench.errors import InputError
 from stabbench.files import read_array
 
@@ -24,6 +24,7 @@ class Matrix(LinearCode):
         Path of the matrix, as in ``matrix[file=G.npy]``.
     """
 
+    k: int | None = data_blocks("the columns of the file")
     file: str | None = dataclasses.field(default=None, metadata={"help": "file of the generator"})
 
     name: ClassVar[str] = "matrix"

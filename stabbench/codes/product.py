@@ -181,9 +181,9 @@ class Products(Code):
         return self.product_system
 
 
-def pieces(name: str) -> Any:
-    """The field of kA or kB, the number of pieces of a factor."""
-    words = f"pieces of {name} (default: from the most square factorisation)"
+def pieces(name: str, default: str = "from the most square factorisation") -> Any:
+    """The field of kA or kB, the number of pieces of a factor; the default in words."""
+    words = f"pieces of {name} (default: {default})"
     return dataclasses.field(default=None, metadata={"help": words})
 
 

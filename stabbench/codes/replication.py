@@ -3,13 +3,21 @@
 import dataclasses
 from typing import Any, ClassVar, Literal
 
-from stabbench.codes.base import LinearCode
+from stabbench.codes.base import LinearCode, data_blocks
 from stabbench.errors import InputError
 
 
 @dataclasses.dataclass(frozen=True)
 class CopyCode(LinearCode):
-    """Worker i holds the plain block i mod k, so that every block has at least s + 1 copies."""
+    """Worker i holds the plain block i mod k, so that every block has at least s + 1 copies.
+
+    Parameters
+    ----------
+    k : int, optional
+        Number of data blocks, n // (stragglers + 1) unless given.
+    """
+
+    k: int | None = data_blocks("n // (stragglers + 1)")
 
     @property
     def blocks(self) -> int:

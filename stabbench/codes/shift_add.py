@@ -77,7 +77,7 @@ class ShiftAdd(Code):
     chunk: int = dataclasses.field(default=1, metadata={"help": "rows of the unit of a shift"})
     table: str | None = table_file("file of the shifts of design custom")
     tableB: str | None = table_file("file of the shifts of B, for products of design custom")
-    k: int | None = data_blocks()
+    k: int | None = data_blocks("n - stragglers, or the columns of the tables")
     kA: int | None = pieces("A")
     kB: int | None = pieces("B")
 

@@ -308,12 +308,17 @@ def settle_load(code: Code, d: int | None, m: int | None) -> tuple[int, int]:
 
 def load_field() -> Any:
     """The field of the parameter d."""
-    return dataclasses.field(default=None, metadata={"help": "partitions per worker (s + m)"})
+    return dataclasses.field(
+        default=None, metadata={"help": "partitions per worker (default s + m)"}
+    )
 
 
 def reduction_field() -> Any:
     """The field of the parameter m."""
-    return dataclasses.field(default=None, metadata={"help": "reduction of a reply's length"})
+    return dataclasses.field(
+        default=None,
+        metadata={"help": "reduction of a reply's length (default d - s, 1 without d)"},
+    )
 
 
 def entries(matrix: Coefficients, bits: int) -> list[list[Any]]:
