@@ -244,15 +244,30 @@ def test_presets_can_be_planned(preset: str) -> None:
 
 
 def test_every_name_that_is_listed_can_be_explained() -> None:
-    for kind in ("codes", "decoders", "data"):
+    for kind in ("codes", "decoders", "problems", "data"):
         for line in run("list", kind).out.splitlines():
             name = line.split()[0]
             done = run("info", name)
             assert done.status == 0, name
             assert done.out.splitlines()[0].split()[0] == name
             assert "parameters" in done.out
-    for kind in ("problems", "precisions", "patterns", "presets"):
+    for kind in ("precisions", "patterns", "presets"):
         assert run("list", kind).out
+
+
+def test_a_name_of_two_things_explains_both() -> None:
+    code, data = run("info", "gaussian").out.split("\n\ngaussian (data)\n")
+    assert code.startswith("gaussian (code, also mds)\n")
+    assert "names the random draw" in code
+    assert "number of rows of the data matrix" in data
+    assert run("info", "lu").out.startswith("solve (decoder, also lu)\n")
+
+
+def test_problems_are_explained_with_the_parameters_of_the_grammar() -> None:
+    assert run("info", "matvec").out.endswith("parameters: none\n")
+    explained = run("info", "evaluate").out
+    assert "  function = gram  (gram | power)  what f is" in explained
+    assert not [word for word in ("data =", "partitions =") if word in explained]
 
 
 def test_groups_filter_codes() -> None:

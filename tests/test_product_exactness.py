@@ -338,7 +338,7 @@ def test_problems_that_a_code_does_not_serve_are_skipped() -> None:
     ):
         record = sb.evaluate(sb.code(text, 7, 2), problem=problem)
         assert record.status == "skipped", text
-    with pytest.raises(InputError, match="no parameters"):
+    with pytest.raises(InputError, match="matvec: unknown parameter 'columns'; allowed: none"):
         sb.evaluate(sb.code("polynomial", 7, 2), problem="matvec[columns=3]")
     with pytest.raises(InputError, match="columns=0"):
         sb.evaluate(sb.code("polynomial", 7, 2), problem="matmul[columns=0]")

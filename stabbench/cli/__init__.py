@@ -22,7 +22,7 @@ VERBS = {
     "compare": ("stabbench.cli.compare", "Compare two sweeps case by case, in digits."),
     "show": ("stabbench.cli.show", "Show one record in full, or compute it again."),
     "list": ("stabbench.cli.inspect", "List codes, decoders, data and other names."),
-    "info": ("stabbench.cli.inspect", "Explain a code or decoder and its parameters."),
+    "info": ("stabbench.cli.inspect", "Explain a code, decoder, problem or data family."),
     "check": ("stabbench.cli.check", "Test whether a code keeps its promises."),
     "doctor": ("stabbench.cli.doctor", "Examine the environment and known traps."),
 }

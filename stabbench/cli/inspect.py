@@ -26,35 +26,47 @@ def list_command(kind: str, groups: tuple[str, ...]) -> None:
 
 
 @click.command("info")
-@click.argument("name", metavar="CODE|DECODER|DATA")
+@click.argument("name", metavar="CODE|DECODER|PROBLEM|DATA")
 def info_command(name: str) -> None:
-    """Explain a code, decoder or data family: definition, source, parameters and defaults."""
+    """Explain a code, decoder, problem or data family: definition, source, parameters, defaults."""
     from stabbench.codes.registry import CODES
     from stabbench.decoders.registry import DECODERS
     from stabbench.problems.data import FAMILIES
+    from stabbench.problems.registry import PROBLEMS
 
     spec = parse(name)
-    everything = {*CODES.members, *CODES.aliases, *DECODERS.members, *FAMILIES}
-    if ".py:" in name or spec.name in CODES.members or spec.name in CODES.aliases:
-        cls: Any = CODES.find(spec)
-    elif spec.name in DECODERS.members or spec.name in DECODERS.aliases:
-        cls = DECODERS.find(spec)
-    elif spec.name in FAMILIES:
-        cls = FAMILIES[spec.name]
-    else:
-        raise InputError(f"unknown name {name!r}; {near(spec.name, everything)}")
-    click.echo(_explanation(cls, [a for a, n in CODES.aliases.items() if n == cls.name]))
+    kinds: list[tuple[str, dict[str, Any], dict[str, str]]] = [
+        ("code", {**CODES.members}, CODES.aliases),
+        ("decoder", {**DECODERS.members}, DECODERS.aliases),
+        ("problem", {**PROBLEMS}, {}),
+        ("data", {**FAMILIES}, {}),
+    ]
+    if ".py:" in name:
+        kinds = [("code", {spec.name: CODES.find(spec)}, {})]
+    found = []
+    for noun, members, aliases in kinds:
+        own = aliases.get(spec.name, spec.name)
+        if own in members:
+            also = [alias for alias, meant in aliases.items() if meant == own]
+            found.append(_explanation(noun, members[own], also))
+    if not found:
+        known = {word for _, members, aliases in kinds for word in (*members, *aliases)}
+        raise InputError(f"unknown name {name!r}; {near(spec.name, known)}")
+    click.echo("\n\n".join(found))
 
 
-def _explanation(cls: Any, aliases: list[str]) -> str:
-    lines = [cls.name + (f" (also: {', '.join(aliases)})" if aliases else "")]
+def _explanation(noun: str, cls: Any, aliases: list[str]) -> str:
+    from stabbench.codes import base as codes
+    from stabbench.problems import base as problems
+
+    lines = [f"{cls.name} ({noun}{', also ' if aliases else ''}{', '.join(aliases)})"]
     lines += ["", _definition(cls), ""]
     lines += [f"source: {cls.source}"] if getattr(cls, "source", "") else []
     if getattr(cls, "groups", None):
         lines.append(f"groups: {', '.join(sorted(cls.groups))}")
     if getattr(cls, "problems", None):
         lines.append(f"problems: {', '.join(cls.problems)}")
-    parameters = parameters_of(cls, exclude=("n", "stragglers"))
+    parameters = parameters_of(cls, (problems if noun == "problem" else codes).FIXED)
     lines.append("parameters:" if parameters else "parameters: none")
     for parameter in parameters.values():
         default = "required" if parameter.required else _default(parameter.default)

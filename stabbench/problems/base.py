@@ -8,8 +8,11 @@ import numpy as np
 
 from stabbench.arithmetic.precision import Precision
 from stabbench.codes.base import Code, System
+from stabbench.grammar import canonical
 
 Array = np.ndarray[Any, np.dtype[Any]]
+FIXED = ("data", "vectors", "partitions")
+"""Fields that a case or its code gives, which are no parameters of the grammar."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -32,8 +35,8 @@ class Problem(ABC):
 
     @property
     def spec(self) -> str:
-        """The grammar string of this problem, without defaults and without its data."""
-        return self.name
+        """The grammar string of this problem, without defaults and `FIXED`."""
+        return canonical(self, self.name, FIXED)
 
     def refuses(self, code: Code) -> str:
         """Why the problem cannot be coded with `code`, an empty string where it can."""

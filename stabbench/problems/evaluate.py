@@ -13,7 +13,6 @@ from stabbench.arithmetic.pairs import joined, ratio_pair
 from stabbench.arithmetic.precision import Precision
 from stabbench.codes.base import Code, System
 from stabbench.errors import InputError
-from stabbench.grammar import canonical
 from stabbench.problems.base import Exact, Problem, cut
 from stabbench.problems.families import Data
 
@@ -52,11 +51,6 @@ class Evaluate(Problem):
                 f"problem evaluate: function={self.function}, degree={self.degree}; allowed are "
                 "gram of degree 2 and power of degree >= 1"
             )
-
-    @property
-    def spec(self) -> str:
-        """The grammar string of this problem, without defaults and without its data."""
-        return canonical(self, self.name, ("data", "partitions"))
 
     def refuses(self, code: Code) -> str:
         """Codes for another problem or for functions of a lower degree."""

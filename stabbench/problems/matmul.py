@@ -11,7 +11,6 @@ from stabbench.arithmetic.products import multiply_pairs
 from stabbench.codes.base import System
 from stabbench.codes.product import Layout, ProductSystem
 from stabbench.errors import InputError
-from stabbench.grammar import canonical
 from stabbench.problems.base import Exact, Problem
 from stabbench.problems.families import Data
 
@@ -45,11 +44,6 @@ class Matmul(Problem):
         """Check the number of columns."""
         if self.columns is not None and self.columns < 1:
             raise InputError(f"problem matmul: columns={self.columns}; allowed is >= 1")
-
-    @property
-    def spec(self) -> str:
-        """The grammar string of this problem, without defaults and without its data."""
-        return canonical(self, self.name, ("data",))
 
     def operands(self, precision: Precision, seed: int) -> tuple[Array, ...]:
         """The left factor (r, N), A^T or A, and B (N, t), rounded to storage."""

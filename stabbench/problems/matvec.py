@@ -32,12 +32,12 @@ class Matvec(Problem):
     data: Data
     vectors: int = 1
 
+    name: ClassVar[str] = "matvec"
+
     def __post_init__(self) -> None:
         """Check the number of vectors."""
         if self.vectors < 1:
             raise InputError(f"problem matvec: vectors={self.vectors}; allowed is >= 1")
-
-    name: ClassVar[str] = "matvec"
 
     def operands(self, precision: Precision, seed: int) -> tuple[Array, ...]:
         """A (rows, columns) and X (columns, vectors), rounded to storage."""

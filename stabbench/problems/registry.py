@@ -2,8 +2,8 @@
 
 from stabbench.errors import InputError
 from stabbench.files import SUFFIXES
-from stabbench.grammar import bind, canonical, near, parse
-from stabbench.problems.base import Problem
+from stabbench.grammar import bind, canonical, near, parameters_of, parse
+from stabbench.problems.base import FIXED, Problem
 from stabbench.problems.data import FAMILIES, File
 from stabbench.problems.evaluate import Evaluate
 from stabbench.problems.families import Data
@@ -43,24 +43,31 @@ def data_spec(source: Data) -> str:
     return source.path if isinstance(source, File) else canonical(source, source.name, full=True)
 
 
-def problem(name: str, source: Data, vectors: int, partitions: int = 1) -> Problem:
-    """The problem of a name on the given data; `partitions` is of problem gradient alone.
+def problem(text: str, source: Data, vectors: int, partitions: int = 1) -> Problem:
+    """The problem that a grammar string names, on the given data.
+
+    Parameters
+    ----------
+    text : str
+    source : Data
+    vectors : int
+        Columns by which problem matvec multiplies.
+    partitions : int
+        Blocks of problem evaluate, partial gradients of problem gradient.
 
     Raises
     ------
     InputError
-        Unknown name.
+        Unknown name or parameter, or a value that is not allowed.
+
+    Examples
+    --------
+    >>> problem("matmul[columns=3]", data("digits"), vectors=1).spec
+    'matmul[columns=3]'
     """
-    spec = parse(name)
-    name = spec.name
-    if name not in PROBLEMS:
-        raise InputError(f"unknown problem {name!r}; {near(name, PROBLEMS)}")
-    if name == Matmul.name:
-        return bind(Matmul, spec, data=source)
-    if name == Evaluate.name:
-        return bind(Evaluate, spec, data=source, partitions=partitions)
-    if spec.parameters:
-        raise InputError(f"problem {spec}: {name} has no parameters")
-    if name == Gradient.name:
-        return Gradient(source, partitions)
-    return Matvec(source, vectors)
+    spec = parse(text)
+    if spec.name not in PROBLEMS:
+        raise InputError(f"unknown problem {spec.name!r}; {near(spec.name, PROBLEMS)}")
+    cls = PROBLEMS[spec.name]
+    given = dict(zip(FIXED, (source, vectors, partitions), strict=True))
+    return bind(cls, spec, **{key: given[key] for key in parameters_of(cls) if key in FIXED})
