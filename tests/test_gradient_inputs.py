@@ -27,6 +27,8 @@ import stabbench as sb
         ("clustered[c=4]", 10, 2, "allowed are divisors of n above s"),
         ("clustered[c=2]", 10, 2, "allowed are divisors of n above s"),
         ("clustered[c=5,inner=bernoulli]", 10, 2, "allowed are exact gradient codes"),
+        ("clustered[c=5,inner=nested]", 10, 2, "allowed are codes of one message"),
+        ("clustered[c=5,inner=block-coordinate]", 10, 2, "allowed are codes of one message"),
         ("bibd", 10, 2, "allowed are 3, 7, 11"),
         ("expander[d=3]", 7, 2, "d * vertices even"),
         ("graph[d=5]", 7, 2, "d dividing 2 n"),
@@ -68,6 +70,31 @@ def test_generator_file_of_another_shape(tmp_path: Path) -> None:
     np.savetxt(path, np.ones((3, 5)), delimiter=",")
     with pytest.raises(sb.InputError, match=r"3 x 5; allowed is m x d = 2 x 5"):
         sb.code(f"kadhe[generator={path},d=5,m=2]", n=10, stragglers=2)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda A: A.__setitem__((0, 1), 2), "allowed are n x n = 7 x 7 zeros and ones"),
+        (lambda A: A.__setitem__((0, 1), 0.5), "zeros and ones"),
+        (lambda A: A.__setitem__(slice(None), 0), "incidence matrix of a symmetric design"),
+        (lambda A: A.__setitem__(slice(None), 1), "incidence matrix of a symmetric design"),
+        (lambda A: A.__setitem__((0, 0), 0), "incidence matrix of a symmetric design"),
+    ],
+)
+def test_designs_from_files_are_checked(tmp_path: Path, change: Any, message: str) -> None:
+    cyclic: Any = sb.code("bibd", n=7, stragglers=2)
+    A = cyclic.placement[::-1].astype(float)
+    path = tmp_path / "design.npy"
+    np.save(path, A)
+    code: Any = sb.code(f"bibd[file={path}]", n=7, stragglers=2)
+    assert code.design == (7, 3, 1)
+    assert np.array_equal(code.placement, A)
+    change(A)
+    np.save(path, A)
+    with pytest.raises(sb.InputError) as caught:
+        sb.code(f"bibd[file={path}]", n=7, stragglers=2)
+    assert message in str(caught.value)
 
 
 def test_repeated_nodes_are_refused(tmp_path: Path) -> None:

@@ -304,6 +304,7 @@ def test_complex_codes_run_in_complex_types() -> None:
         ("product[kA=2,kB=3]", 9, 3, "needs"),
         ("lt[k=30]", 20, 2, "k <= n - s"),
         ("lt[c=0]", 20, 2, "c > 0"),
+        ("lt[seed=-1]", 20, 2, "seed=-1; allowed are .* seed >= 0"),
         ("lagrange[k=4]", 7, 2, "needs 7"),
         ("lagrange[degree=0]", 7, 2, "degree=0"),
         ("berrut[k=0]", 7, 2, "k=0"),
@@ -314,6 +315,21 @@ def test_contradictions_are_errors_of_one_line(text: str, n: int, s: int, words:
     with pytest.raises(InputError, match=words) as caught:
         sb.code(text, n, s)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "problem", "words"),
+    [
+        ("convolutional", "matvec", "gamma=1/16 cuts 17 blocks into 8704 sub-blocks"),
+        ("convolutional[gamma=1/10]", "matmul", "gammaB=1/16 cuts 17 blocks into 8704"),
+    ],
+)
+def test_a_share_that_needs_too_many_sub_blocks_is_named(
+    text: str, problem: str, words: str
+) -> None:
+    built = sb.code(text, 20, 3)
+    with pytest.raises(InputError, match=words):
+        built.system(problem)
 
 
 def test_absent_parameters_are_the_most_square_factorisation() -> None:

@@ -13,7 +13,7 @@ import numpy as np
 from stabbench.arithmetic.coefficients import Coefficients
 from stabbench.arithmetic.shift_tables import ABSENT, longest_shifts, shift_table
 from stabbench.codes.product import GridCode
-from stabbench.codes.toeplitz import Toeplitz
+from stabbench.codes.toeplitz import DENSE_LIMIT, Toeplitz
 from stabbench.errors import InputError
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -58,7 +58,7 @@ class Convolutional(GridCode):
     seed: int = dataclasses.field(default=0, metadata={"help": "names the random draw"})
 
     name: ClassVar[str] = "convolutional"
-    family: ClassVar[str] = "shift-and-add"
+    family: ClassVar[str] = "shift-add"
     source: ClassVar[str] = "Das, Ramamoorthy, Vaswani, arXiv:1907.08064"
     groups: ClassVar[frozenset[str]] = frozenset({"mds", "real", "systematic", "sparse"})
 
@@ -100,7 +100,18 @@ class Convolutional(GridCode):
     @functools.cached_property
     def expanded(self) -> tuple[Array, Array]:
         """The generator over sub-blocks, and the worker of each row."""
-        return expand(self.table, self.weights, self.subblocks(self.blocks, self.gamma))
+        return self._written_out("gamma", self.table, self.weights)
+
+    def _written_out(self, key: str, table: Array, weights: Array) -> tuple[Array, Array]:
+        """See `expand`; `key` names the storage share on which the number of sub-blocks rests."""
+        count, gamma = table.shape[1], getattr(self, key)
+        length = self.subblocks(count, gamma)
+        if count * length > DENSE_LIMIT:
+            raise InputError(
+                f"{self.name}: {key}={gamma or f'1/{count - 1}'} cuts {count} blocks into "
+                f"{count * length} sub-blocks; allowed are {DENSE_LIMIT}, with a larger {key}"
+            )
+        return expand(table, weights, length)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -123,9 +134,9 @@ class Convolutional(GridCode):
         left, _, right = self.layout
         plain = np.arange(left * right)
         found: list[tuple[Array, Array]] = []
-        for count, block, gamma in (
-            (left, plain // right, self.gammaA),
-            (right, plain % right, self.gammaB),
+        for key, count, block in (
+            ("gammaA", left, plain // right),
+            ("gammaB", right, plain % right),
         ):
             table = np.full((self.n, count), ABSENT)
             table[plain, block] = 0
@@ -134,7 +145,7 @@ class Convolutional(GridCode):
             if self.coefficients == "random":
                 drawn = np.random.default_rng([self.seed, self.n, count, 17 + len(found)])
                 weights[left * right :] = drawn.standard_normal((self.n - left * right, count))
-            found.append(expand(table, weights, self.subblocks(count, gamma)))
+            found.append(self._written_out(key, table, weights))
         return found[0], found[1]
 
     @property

@@ -116,7 +116,8 @@ class Lagrange(Interpolated, Noded):
                 return [points.root_of_unity(2 * self.n * j + 1, order) for j in range(self.blocks)]
             ends = sorted((as_ball(x) for x in self.points(bits)), key=float)
             low, high = ends[0], ends[-1]
-            # irrational in units of the interval, so that they miss rational and Chebyshev nodes
+            # irrational in units of the interval, so that they miss rational and Chebyshev nodes,
+            # but for the middle one of an odd number, which is the middle node of an odd number
             turns = [flint.fmpq(4 * j + 3, 4 * self.blocks + 2) for j in range(self.blocks)]
             half = (high - low) / 2
             return [low + half * (1 + flint.arb.cos_pi_fmpq(t)) for t in turns]

@@ -69,7 +69,9 @@ class Luby(LinearCode):
             ("seed", self.seed, self.seed >= 0),
         ):
             if not fine:
-                raise InputError(f"{self.name}: {key}={value}; allowed: c > 0, 0 < delta < 1")
+                raise InputError(
+                    f"{self.name}: {key}={value}; allowed are c > 0, 0 < delta < 1, seed >= 0"
+                )
 
     @functools.cached_property
     def generator(self) -> Coefficients:

@@ -65,17 +65,20 @@ class Bibd(ApproximateCode):
         A = self.placement.astype(int)
         v, k, lam = self.design
         gram = (k - lam) * np.eye(v, dtype=int) + lam
-        if k >= v or not (A.sum(axis=0) == k).all() or not (gram == A @ A.T).all():
+        if not 1 <= k < v or not (A.sum(axis=0) == k).all() or not (gram == A @ A.T).all():
             raise InputError(f"{self.file}: allowed is the incidence matrix of a symmetric design")
 
     @functools.cached_property
     def placement(self) -> Array:
         """The incidence matrix."""
         if self.file is not None:
-            A = read_array(self.file, what="design")[0] != 0
-            if A.shape != (self.n, self.n):
-                raise InputError(f"{self.file}: {A.shape[0]} x {A.shape[1]}; allowed is n x n")
-            return np.asarray(A)
+            A = read_array(self.file, what="design")[0]
+            if A.shape != (self.n, self.n) or not ((A == 0) | (A == 1)).all():
+                raise InputError(
+                    f"{self.file}: {A.shape[0]} x {A.shape[1]} numbers; allowed are "
+                    f"n x n = {self.n} x {self.n} zeros and ones"
+                )
+            return np.asarray(A == 1)
         if self.n not in DIFFERENCE_SETS:
             raise InputError(
                 f"bibd: n={self.n}; allowed are {', '.join(map(str, DIFFERENCE_SETS))}, or a file"

@@ -54,10 +54,10 @@ class Clustered(GradientCode):
             raise InputError(
                 f"clustered: c={c}, n={self.n}, stragglers={s}; allowed are divisors of n above s"
             )
-        if self.inner.partition("[")[0] in ("clustered", "nested", "block-coordinate"):
-            raise InputError(f"clustered: inner={self.inner}; allowed are codes of one message")
         if not isinstance(self.cluster, GradientCode) or self.cluster.approximate:
             raise InputError(f"clustered: inner={self.inner}; allowed are exact gradient codes")
+        if self.cluster.messages != 1:
+            raise InputError(f"clustered: inner={self.inner}; allowed are codes of one message")
         if self.cluster.partitions != c:
             raise InputError(
                 f"clustered: inner={self.inner} has {self.cluster.partitions} partitions; "
