@@ -13,3 +13,7 @@ class InputError(ValueError):
     ...
     stabbench.errors.InputError: precision 'float8': allowed are bfloat16, float16, float32, float64
     """
+
+
+class MissingError(InputError):
+    """What was asked for is not there, such as labels of data without any."""

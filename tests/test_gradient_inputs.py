@@ -235,6 +235,33 @@ def test_real_gradients_of_digits_add_up() -> None:
     assert record.relative_error.median < 1e-5
 
 
+@pytest.mark.parametrize(
+    ("y", "words"),
+    [
+        (np.arange(19), "array y of shape"),
+        (np.full(20, np.nan), "NaN"),
+        (np.arange(20) / 2, "allowed are classes 0, 1, 2"),
+        (np.arange(20) - 3, "allowed are classes 0, 1, 2"),
+        (np.arange(20) * 10**9, "19000000001 classes; allowed are at most"),
+    ],
+)
+def test_wrong_labels_are_told_and_never_taken_for_none(tmp_path: Path, y: Any, words: str) -> None:
+    from stabbench.arithmetic.precision import precision
+    from stabbench.problems.registry import data, problem
+
+    X = np.random.default_rng(0).standard_normal((20, 3))
+
+    def gradients(**arrays: Any) -> Any:
+        np.savez(tmp_path / "a.npz", **arrays)
+        task = problem("gradient", data(f"{tmp_path}/a.npz"), 1, 4)
+        return task.operands(precision("float64"), 0)[0]
+
+    assert gradients(X=X, y=np.arange(20) % 3).shape == (4, 9)
+    assert np.array_equal(gradients(X=X), X[:4])
+    with pytest.raises(sb.InputError, match=words):
+        gradients(X=X, y=y)
+
+
 def test_both_references_agree() -> None:
     records = [
         sb.evaluate(

@@ -256,6 +256,24 @@ def test_mpmath_agrees_with_flint_to_the_last_bit(problem: str) -> None:
     assert np.allclose(one.lo, two.lo, rtol=1e-10, atol=0)
 
 
+def test_both_references_overflow_alike() -> None:
+    from stabbench.arithmetic.precision import precision
+    from stabbench.problems.families import Gaussian
+    from stabbench.problems.registry import problem as build
+
+    class Huge(Gaussian):
+        def matrix(self, seed: int) -> Any:
+            return np.array([[1e200, -1e200, 1e-200], [1.0, -2.0, 1e160]])
+
+    for text in ("evaluate[function=power,degree=3]", "evaluate"):
+        task = build(text, Huge(), 1, 2)
+        operands_ = task.operands(precision("float64"), 0)
+        one, two = (task.exact(operands_, name) for name in ("flint", "mpmath"))
+        assert np.isinf(one.hi).any()
+        assert np.array_equal(one.hi, two.hi)
+        assert np.array_equal(one.lo, two.lo)
+
+
 def test_kronecker_rows_are_exact_products_of_the_stored_factors() -> None:
     _, system = system_of("polynomial[nodes=chebyshev,kA=2,kB=2]", 6, 2)
     reply = system.reply

@@ -18,7 +18,7 @@ from typing import IO, Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from stabbench.errors import InputError
+from stabbench.errors import InputError, MissingError
 from stabbench.files.delimited import parse_table
 from stabbench.files.matlab import numeric_variables
 from stabbench.files.matrix_market import parse_market
@@ -61,7 +61,8 @@ def read_array(
     ------
     InputError
         The file is missing, unreadable, empty, damaged, too large (`MAX_BYTES`, `MAX_ENTRIES`), of
-        an unknown format or holds anything but finite numbers in one or two dimensions.
+        an unknown format or holds anything but finite numbers in one or two dimensions; of the
+        type `MissingError` if it holds no array of the name asked for.
 
     Examples
     --------
@@ -86,7 +87,7 @@ def read_array(
         raise InputError(f"{where}: unknown suffix {file.suffix!r}; allowed are {allowed}")
     name = selected if key is None else key
     if name is not None and suffix not in _SELECTABLE:
-        raise InputError(
+        raise MissingError(
             f"{where}: name {name!r} selects nothing in a {suffix} file; "
             f"allowed are names in {' and '.join(_SELECTABLE)} files"
         )
@@ -258,7 +259,7 @@ def _choose(names: Sequence[str], key: str | None, where: str, kind: str) -> str
         raise InputError(f"{where}: no {kind}; allowed are files that hold one")
     if key is not None:
         if key not in names:
-            raise InputError(f"{where}: no {kind} {key!r}; allowed are {listed}")
+            raise MissingError(f"{where}: no {kind} {key!r}; allowed are {listed}")
         return key
     if len(names) > 1 and "X" not in names:
         raise InputError(

@@ -1,6 +1,7 @@
 """A function of every data block: its Gram matrix, or a power of its entries."""
 
 import dataclasses
+import math
 from fractions import Fraction
 from typing import Any, ClassVar, Literal
 
@@ -134,6 +135,6 @@ def _mpmath_power(block: Array, degree: int) -> tuple[Array, Array]:
     pairs = []
     for part in parts:
         hi = [float(v) for v in part]
-        lo = [float(v - h) for v, h in zip(part, hi, strict=True)]
+        lo = [float(v - h) if math.isfinite(h) else 0.0 for v, h in zip(part, hi, strict=True)]
         pairs.append((np.array(hi).reshape(block.shape), np.array(lo).reshape(block.shape)))
     return joined(pairs)

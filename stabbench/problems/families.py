@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from stabbench.errors import InputError
+from stabbench.errors import InputError, MissingError
 from stabbench.files import MAX_ENTRIES
 
 _MATRIX, _VECTOR = 1, 2  # streams of one seed
@@ -109,7 +109,7 @@ class Data(ABC):
 
         Raises
         ------
-        InputError
+        MissingError
             The family has no labels.
 
         Examples
@@ -118,7 +118,7 @@ class Data(ABC):
         >>> Digits().labels(seed=0)[:5]
         array([0, 1, 2, 3, 4])
         """
-        raise InputError(f"data {self.name!r}, seed={seed}: no labels; allowed are {_LABELLED}")
+        raise MissingError(f"data {self.name!r}, seed={seed}: no labels; allowed are {_LABELLED}")
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,8 @@ from stabbench.arithmetic import exact, multiprecision
 from stabbench.arithmetic.precision import Precision
 from stabbench.codes.base import System
 from stabbench.codes.gradient.base import Held
-from stabbench.errors import InputError
+from stabbench.errors import InputError, MissingError
+from stabbench.files import MAX_ENTRIES
 from stabbench.problems.base import Exact, Problem
 from stabbench.problems.families import Data
 
@@ -50,7 +51,7 @@ class Gradient(Problem):
             raise InputError(f"data {self.data.name!r}: complex; allowed are real gradients")
         try:
             labels = self.data.labels(seed)
-        except InputError:
+        except MissingError:
             if len(matrix) < self.partitions:
                 raise InputError(
                     f"data {self.data.name!r}: {len(matrix)} rows for {self.partitions} partial "
@@ -107,16 +108,20 @@ def softmax_gradients(features: Array, labels: Array, parts: int, seed: int) -> 
     Raises
     ------
     InputError
-        Labels that are no classes, fewer samples than parts.
+        Labels that are no classes, or too many for memory, fewer samples than parts.
     """
     if labels.dtype.kind != "i" or labels.min() < 0:
         raise InputError("labels: allowed are classes 0, 1, 2, ...")
     samples, columns = features.shape
     if samples < parts:
         raise InputError(f"{samples} samples for {parts} partitions; allowed are at least as many")
-    one_hot = np.eye(int(labels.max()) + 1)[labels]
+    classes, rows = int(labels.max()) + 1, max(samples, parts * columns)
+    if classes * rows > MAX_ENTRIES:
+        raise InputError(f"labels: {classes} classes; allowed are at most {MAX_ENTRIES // rows}")
+    one_hot = np.zeros((samples, classes))
+    one_hot[np.arange(samples), labels] = 1.0
     random = np.random.default_rng([seed, 23])
-    weights = 0.1 * random.standard_normal((columns, one_hot.shape[1]))
+    weights = 0.1 * random.standard_normal((columns, classes))
     scores = features @ weights
     odds = np.exp(scores - scores.max(axis=1, keepdims=True))
     residual = (odds / odds.sum(axis=1, keepdims=True) - one_hot) / samples
