@@ -22,6 +22,30 @@ def inner_pieces(default: str = "(n - stragglers + 1) // 2") -> Any:
 
 
 @dataclasses.dataclass(frozen=True)
+class InnerProducts(Products, Noded):
+    """Products of which only the inner dimension is cut.
+
+    Parameters
+    ----------
+    p : int, optional
+        Pieces of the inner dimension, (n - stragglers + 1) // 2 unless given.
+    """
+
+    p: int | None = inner_pieces()
+
+    def validate(self) -> None:
+        """Raise InputError if p is no number of pieces."""
+        super().validate()
+        if self.layout.inner < 1:
+            raise InputError(f"{self.name}: p={self.p}; allowed is an integer >= 1")
+
+    @functools.cached_property
+    def layout(self) -> Layout:
+        """The factors in one row and one column of p blocks."""
+        return Layout(1, (self.n - self.stragglers + 1) // 2 if self.p is None else self.p, 1)
+
+
+@dataclasses.dataclass(frozen=True)
 class AlignedCode(Products, Noded):
     """Block j, a of A is the coefficient of one power of x, block j, b of B of another.
 
@@ -59,17 +83,12 @@ class AlignedCode(Products, Noded):
     @property
     def threshold(self) -> int | None:
         """Replies that suffice: the number of coefficients of the product polynomial."""
-        return int(self.alignment.max()) + 1
+        return self.unknowns
 
 
 @dataclasses.dataclass(frozen=True)
-class MatDot(AlignedCode):
+class MatDot(InnerProducts, AlignedCode):
     """MatDot code: A_i x^i, B_i x^(p-1-i); the product is the coefficient of x^(p-1).
-
-    Parameters
-    ----------
-    p : int, optional
-        Pieces of the inner dimension, (n - stragglers + 1) // 2 unless given.
 
     Examples
     --------
@@ -80,23 +99,10 @@ class MatDot(AlignedCode):
            [4., 1.]])
     """
 
-    p: int | None = inner_pieces()
-
     name: ClassVar[str] = "matdot"
     family: ClassVar[str] = "aligned"
     source: ClassVar[str] = "Dutta, Fahim, Haddadpour, Jeong, Cadambe, Grover, arXiv:1801.10292"
     groups: ClassVar[frozenset[str]] = frozenset({"mds", "monomial"})
-
-    def validate(self) -> None:
-        """Raise InputError if p is no number of pieces."""
-        super().validate()
-        if self.layout.inner < 1:
-            raise InputError(f"{self.name}: p={self.p}; allowed is an integer >= 1")
-
-    @functools.cached_property
-    def layout(self) -> Layout:
-        """Only the inner dimension is cut."""
-        return Layout(1, (self.n - self.stragglers + 1) // 2 if self.p is None else self.p, 1)
 
     @property
     def degrees(self) -> tuple[Array, Array]:
@@ -111,7 +117,7 @@ class MatDot(AlignedCode):
 
 
 @dataclasses.dataclass(frozen=True)
-class InnerCode(GridProducts, AlignedCode):
+class InnerCode(AlignedCode, GridProducts):
     """An aligned code whose outer dimensions are cut too.
 
     Parameters
@@ -137,11 +143,6 @@ class InnerCode(GridProducts, AlignedCode):
         if self.p is not None:
             return self.p
         return 2 if self.n - self.stragglers >= 3 else 1
-
-    @property
-    def threshold(self) -> int | None:
-        """Replies that suffice: the number of coefficients of the product polynomial."""
-        return AlignedCode.threshold.fget(self)  # type: ignore[attr-defined, no-any-return]
 
 
 @dataclasses.dataclass(frozen=True)

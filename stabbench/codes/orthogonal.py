@@ -7,12 +7,11 @@ from typing import Any, ClassVar
 import flint
 
 from stabbench.arithmetic.coefficients import Coefficients
-from stabbench.codes.aligned import inner_pieces
+from stabbench.codes.aligned import InnerProducts
 from stabbench.codes.interpolation import Interpolated, column
 from stabbench.codes.nodes import nodes
 from stabbench.codes.polynomial import T0, Noded
-from stabbench.codes.product import GridProducts, Layout, Products
-from stabbench.errors import InputError
+from stabbench.codes.product import GridProducts
 
 
 @dataclasses.dataclass(frozen=True)
@@ -84,16 +83,11 @@ class ShiftedOrthoPoly(ChebyshevProducts):
 
 
 @dataclasses.dataclass(frozen=True)
-class OrthoMatDot(Products, Interpolated, Noded):
+class OrthoMatDot(InnerProducts, Interpolated):
     """OrthoMatDot code: sums of A_i q_i(x) and B_i q_i(x), q_0 = 1/sqrt 2, q_i = T_i.
 
     The product of the two polynomials has degree 2p - 2; C is 2/p times the sum of its values at
     the zeros of T_p, which is sqrt 2 times its coefficient of q_0.
-
-    Parameters
-    ----------
-    p : int, optional
-        Pieces of the inner dimension, (n - stragglers + 1) // 2 unless given.
 
     Examples
     --------
@@ -101,25 +95,12 @@ class OrthoMatDot(Products, Interpolated, Noded):
     5
     """
 
-    p: int | None = inner_pieces()
-
     kronecker: ClassVar[bool] = False
 
     name: ClassVar[str] = "orthomatdot"
     family: ClassVar[str] = "orthogonal"
     source: ClassVar[str] = "Fahim, Cadambe, IEEE TIT 2021, arXiv:1903.08326"
     groups: ClassVar[frozenset[str]] = frozenset({"mds", "orthogonal"})
-
-    def validate(self) -> None:
-        """Raise InputError if p is no number of pieces."""
-        super().validate()
-        if self.layout.inner < 1:
-            raise InputError(f"{self.name}: p={self.p}; allowed is an integer >= 1")
-
-    @functools.cached_property
-    def layout(self) -> Layout:
-        """Only the inner dimension is cut."""
-        return Layout(1, (self.n - self.stragglers + 1) // 2 if self.p is None else self.p, 1)
 
     def factors(self, bits: int) -> tuple[Any, Any]:
         """The same generator for both factors."""
