@@ -56,6 +56,23 @@ def test_closed_forms_agree_with_least_squares_to_1e_13(spec: str) -> None:
                 assert np.abs(weights @ A - values).max() < 1e-13
 
 
+@pytest.mark.parametrize("name", ["float32", "float64"])
+@pytest.mark.parametrize("spec", ["bibd", "expander", "bernoulli", "stochastic"])
+def test_equal_weights_are_those_of_the_number_of_survivors(spec: str, name: str) -> None:
+    code: Any = sb.code(spec, 7 if spec == "bibd" else 9, 2)
+    arrived = np.random.default_rng(3).random((40, code.n)) < 0.7
+    arrived[0] = False
+    weights = code.closed_form(arrived, np.dtype(name))
+    assert weights.shape == (40, 1, code.n)
+    assert weights.dtype == name
+    for row, found in zip(arrived, weights[:, 0], strict=True):
+        assert found.tolist() == np.array(code.rational_form(row), dtype=name).tolist()
+        assert not found[~row].any()
+        if row.any():
+            weight = np.dtype(name).type(code.weight(int(row.sum())))
+            assert found[row].tolist() == [weight] * int(row.sum())
+
+
 def test_graph_weights_are_exactly_the_best() -> None:
     code: Any = sb.code("graph[d=3,seed=2]", n=15, stragglers=7)
     phi = code.encoding.rational()[0]

@@ -51,6 +51,19 @@ class ApproximateCode(GradientCode):
         return Fraction(1)
 
 
-def constant_weights(arrived: Array, weight: Fraction) -> list[Fraction]:
-    """The same weight for every survivor."""
-    return [weight if reply else Fraction(0) for reply in arrived.tolist()]
+class EqualWeights(ApproximateCode):
+    """An approximate code that gives all survivors of a pattern the same weight."""
+
+    @abstractmethod
+    def weight(self, survivors: int) -> Fraction:
+        """The weight of each of r >= 1 survivors."""
+
+    def rational_form(self, arrived: Array) -> list[Fraction]:
+        """The weight of the pattern at its survivors."""
+        weight = self.weight(max(1, int(arrived.sum())))
+        return [weight if reply else Fraction(0) for reply in arrived.tolist()]
+
+    def closed_form(self, arrived: Array, dtype: np.dtype[Any]) -> Array:
+        """The weights by the number of survivors, each rounded once, shape (P, 1, n)."""
+        by_number = np.array([0.0, *(float(self.weight(r + 1)) for r in range(self.n))], dtype)
+        return np.where(arrived, by_number[arrived.sum(axis=1)][:, None], 0)[:, None]

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from stabbench.codes.gradient.approximate import ApproximateCode, constant_weights
+from stabbench.codes.gradient.approximate import EqualWeights
 from stabbench.errors import InputError
 from stabbench.files import read_array
 
@@ -26,7 +26,7 @@ DIFFERENCE_SETS = {
 
 
 @dataclasses.dataclass(frozen=True)
-class Bibd(ApproximateCode):
+class Bibd(EqualWeights):
     """Worker j holds block j of a symmetric (v, k, lambda) design on v = n partitions.
 
     The best weights of r survivors are k / (k - lambda + lambda r), the same for all;
@@ -94,10 +94,10 @@ class Bibd(ApproximateCode):
         k = int(self.placement[0].sum())
         return self.n, k, k * (k - 1) // max(1, self.n - 1)
 
-    def rational_form(self, arrived: Array) -> list[Fraction]:
-        """K / (k - lambda + lambda r)."""
+    def weight(self, survivors: int) -> Fraction:
+        """k / (k - lambda + lambda r)."""  # noqa: D403  (a symbol)
         _, k, lam = self.design
-        return constant_weights(arrived, Fraction(k, k - lam + lam * int(arrived.sum())))
+        return Fraction(k, k - lam + lam * survivors)
 
     def squared_error(self, survivors: int) -> Fraction:
         """error^2 for any r survivors.

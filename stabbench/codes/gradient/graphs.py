@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from stabbench.codes.gradient.approximate import ApproximateCode, constant_weights
+from stabbench.codes.gradient.approximate import ApproximateCode, EqualWeights
 from stabbench.errors import InputError
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -43,7 +43,7 @@ def regular_graph(d: int, vertices: int, seed: int, what: str) -> list[Edge]:
 
 
 @dataclasses.dataclass(frozen=True)
-class Expander(ApproximateCode):
+class Expander(EqualWeights):
     """B = adjacency / d of a d-regular graph on the n workers, weights n / (n - s).
 
     ||B_F^T a - 1|| <= (lambda / d) sqrt(n s / (n - s)) for any s stragglers, lambda the second
@@ -90,10 +90,9 @@ class Expander(ApproximateCode):
         """1 / d."""
         return Fraction(1, self.d)
 
-    def rational_form(self, arrived: Array) -> list[Fraction]:
-        """N / r for r survivors."""
-        r = int(arrived.sum())
-        return constant_weights(arrived, Fraction(self.n, r) if r else Fraction(0))
+    def weight(self, survivors: int) -> Fraction:
+        """n / r."""  # noqa: D403  (a symbol)
+        return Fraction(self.n, survivors)
 
     @functools.cached_property
     def second_eigenvalue(self) -> float:

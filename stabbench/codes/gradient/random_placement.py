@@ -7,14 +7,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from stabbench.codes.gradient.approximate import ApproximateCode, constant_weights
+from stabbench.codes.gradient.approximate import EqualWeights
 from stabbench.errors import InputError
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
 
 @dataclasses.dataclass(frozen=True)
-class Bernoulli(ApproximateCode):
+class Bernoulli(EqualWeights):
     """Worker j holds partition i with probability d / K and sends the plain sum.
 
     One-step weights of r survivors are K / (r d), right in the mean.
@@ -65,14 +65,13 @@ class Bernoulli(ApproximateCode):
         random = np.random.default_rng([self.seed, self.n, self.partitions, 19])
         return random.random((self.n, self.partitions)) < self.d / self.partitions
 
-    def rational_form(self, arrived: Array) -> list[Fraction]:
+    def weight(self, survivors: int) -> Fraction:
         """K / (r d)."""
-        r = int(arrived.sum())
-        return constant_weights(arrived, Fraction(self.partitions, max(1, r) * self.d))
+        return Fraction(self.partitions, survivors * self.d)
 
 
 @dataclasses.dataclass(frozen=True)
-class Stochastic(ApproximateCode):
+class Stochastic(EqualWeights):
     """Partition i on d random workers, each of which sends the sum of g_i / (d (1 - p)).
 
     p is the probability that a worker straggles; the master adds what arrives, which is right in
@@ -115,12 +114,12 @@ class Stochastic(ApproximateCode):
 
     @property
     def probability(self) -> Fraction:
-        """P."""
+        """The probability p after defaults."""
         return Fraction(self.stragglers, self.n) if self.p is None else self.p
 
     @functools.cached_property
     def placement(self) -> Array:
-        """D distinct workers for every partition."""
+        """For every partition d distinct workers."""
         random = np.random.default_rng([self.seed, self.n, self.d, 29])
         held = np.zeros((self.n, self.n), dtype=bool)
         for i in range(self.n):
@@ -132,6 +131,6 @@ class Stochastic(ApproximateCode):
         """1 / (d (1 - p))."""
         return 1 / (self.d * (1 - self.probability))
 
-    def rational_form(self, arrived: Array) -> list[Fraction]:
+    def weight(self, survivors: int) -> Fraction:
         """One."""
-        return constant_weights(arrived, Fraction(1))
+        return Fraction(1)
