@@ -58,7 +58,7 @@ class Circulant(LinearCode):
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Q rows per worker, q - 1 unknown sub-blocks per data block."""
+        """For every worker q rows, for every data block q - 1 unknown sub-blocks."""
         return self.n * self.order, self.blocks * (self.order - 1)
 
     def coefficients(self, bits: int) -> Any:

@@ -115,7 +115,7 @@ class Held(Operator):
         return start, np.nonzero(self.placement)[1]
 
     def overhead(self, length: int) -> Array:
-        """M per partition held, so that a worker's share of the data is its load over K."""
+        """For every partition held m, so that a worker's share of the data is its load over K."""
         return np.asarray(self.placement.sum(axis=1) * float(self.reduction))
 
 

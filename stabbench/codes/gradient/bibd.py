@@ -95,7 +95,7 @@ class Bibd(EqualWeights):
         return self.n, k, k * (k - 1) // max(1, self.n - 1)
 
     def weight(self, survivors: int) -> Fraction:
-        """k / (k - lambda + lambda r)."""  # noqa: D403  (a symbol)
+        """The weight k / (k - lambda + lambda r)."""
         _, k, lam = self.design
         return Fraction(k, k - lam + lam * survivors)
 

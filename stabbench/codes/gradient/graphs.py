@@ -91,7 +91,7 @@ class Expander(EqualWeights):
         return Fraction(1, self.d)
 
     def weight(self, survivors: int) -> Fraction:
-        """n / r."""  # noqa: D403  (a symbol)
+        """The weight n / r."""
         return Fraction(self.n, survivors)
 
     @functools.cached_property

@@ -69,7 +69,7 @@ class Nested(GradientCode):
 
     @property
     def messages(self) -> int:
-        """S + 1."""
+        """One per level, s + 1."""
         return self.stragglers + 1
 
     @property
