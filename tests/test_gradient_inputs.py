@@ -199,6 +199,17 @@ def test_more_stragglers_than_tolerated_are_undecodable_not_wrong() -> None:
     assert exact_conditions(code, pattern).decodable.tolist() == [False, True]
 
 
+@pytest.mark.parametrize(
+    "spec",
+    ["fractional-repetition", "cyclic-mds", "reed-solomon", "clustered[c=3,inner=reed-solomon]"],
+)
+def test_closed_forms_give_no_weights_for_too_few_replies(spec: str) -> None:
+    code: Any = sb.code(spec, n=6, stragglers=1)
+    arrived = np.array([[0, 0, 1, 1, 1, 1], [0, 1, 1, 1, 1, 1], [1, 1, 1, 1, 1, 1]]) > 0
+    weights = code.closed_form(arrived, np.dtype("float64"))
+    assert np.isnan(weights).any(axis=(1, 2)).tolist() == [True, False, False]
+
+
 def test_too_few_rows_of_data() -> None:
     record = sb.evaluate(
         "cyclic-mds",

@@ -205,6 +205,8 @@ class GradientCode(Code):
     def closed_form(self, arrived: Array, dtype: np.dtype[Any]) -> Array:
         """The scheme's own weights, shape (P, m, rows), computed in `dtype`.
 
+        NaN where the replies of an exact code do not determine the sum.
+
         Parameters
         ----------
         arrived : bool array, shape (P, rows)

@@ -259,7 +259,7 @@ class FractionalRepetition(GroupCode):
         return constant([[1]] * (self.stragglers + 1))
 
     def closed_form(self, arrived: Array, dtype: np.dtype[Any]) -> Array:
-        """One over the survivors of the group; infinite where a group lost all."""
+        """One over the survivors of the group; NaN where a group lost all."""
         d = self.stragglers + 1
         sums = arrived.reshape(len(arrived), -1, d).sum(axis=2, dtype=dtype)
         with np.errstate(divide="ignore", invalid="ignore"):

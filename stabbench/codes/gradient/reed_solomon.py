@@ -75,7 +75,7 @@ class ReedSolomon(GradientCode):
         return (Part(np.arange(n), matrix, constant([[1, *[0] * (rho - 1)]])),)
 
     def closed_form(self, arrived: Array, dtype: np.dtype[Any]) -> Array:
-        """Products of quotients of rounded nodes."""
+        """Products of quotients of rounded nodes; NaN for fewer than n - s replies."""
         form = precision(dtype.name)
         nodes = Coefficients(
             lambda bits: [[root_of_unity(j, self.n)] for j in range(self.n)],
@@ -93,4 +93,5 @@ class ReedSolomon(GradientCode):
             part = arrived[start : start + step]
             taken = np.where(part[:, None, :], quotient, one)
             weights[start : start + step, 0] = np.where(part, taken.prod(axis=2), 0)
+        weights[arrived.sum(axis=1) < self.n - self.stragglers] = np.nan
         return weights
