@@ -235,6 +235,20 @@ def test_the_default_number_of_blocks_is_the_one_that_is_explained(name: str) ->
         assert built.blocks == DEFAULT_BLOCKS[words](n, s)
 
 
+LEAST = {"seed": 0, "select": 1, "k": 1, "kA": 1, "kB": 1, "p": 1, "degree": 1, "chunk": 1}
+
+
+@pytest.mark.parametrize("name", sorted(set(CODES.members) - set(NEEDS_FILE)))
+def test_parameters_below_their_least_value_are_refused(name: str) -> None:
+    n, s = (7, 2) if name == "bibd" else (6, 2)
+    for key, parameter in parameters_of(CODES.members[name]).items():
+        if key in LEAST and "integer" in parameter.allowed:
+            with pytest.raises(InputError, match=f"{name}.*{key}=-7"):
+                code(f"{name}[{key}=-7]", n, s)
+            with pytest.raises(InputError, match=f"{name}.*{key}={LEAST[key] - 1}"):
+                code(f"{name}[{key}={LEAST[key] - 1}]", n, s)
+
+
 def test_a_list_is_a_grid_and_no_code() -> None:
     with pytest.raises(InputError, match="stands for a grid"):
         code("polynomial[nodes=[integers,leja]]", 6, 2)

@@ -36,8 +36,7 @@ class InnerProducts(Products, Noded):
     def validate(self) -> None:
         """Raise InputError if p is no number of pieces."""
         super().validate()
-        if self.layout.inner < 1:
-            raise InputError(f"{self.name}: p={self.p}; allowed is an integer >= 1")
+        self.require(p=1)
 
     @functools.cached_property
     def layout(self) -> Layout:

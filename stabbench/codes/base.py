@@ -130,6 +130,13 @@ class Code(ABC):
     def validate(self) -> None:  # noqa: B027  (most families have nothing to add)
         """Raise InputError if the family's own parameters contradict each other."""
 
+    def require(self, **least: int) -> None:
+        """Raise InputError if a parameter that is given is below its least value, as in seed=0."""
+        for key, low in least.items():
+            value = getattr(self, key)
+            if value is not None and value < low:
+                raise InputError(f"{self.name}: {key}={value}; allowed is an integer >= {low}")
+
     def refuses(self, problem: str) -> str:
         """Why the code does not serve a problem, an empty string where it does."""
         return "" if problem in self.problems else f"the code is not for problem {problem}"

@@ -65,8 +65,7 @@ class Convolutional(GridCode):
     def validate(self) -> None:
         """Raise InputError for a bad k, seed or storage share."""
         super().validate()
-        if self.seed < 0:
-            raise InputError(f"{self.name}: seed={self.seed}; allowed is an integer >= 0")
+        self.require(seed=0)
         left, _, right = self.layout
         for key, count in (("gamma", self.blocks), ("gammaA", left), ("gammaB", right)):
             value = getattr(self, key)

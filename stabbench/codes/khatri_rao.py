@@ -8,7 +8,6 @@ import numpy as np
 
 from stabbench.codes.product import GridProducts
 from stabbench.codes.random import survivor_rows, worst_sigma
-from stabbench.errors import InputError
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -50,10 +49,7 @@ class KhatriRao(GridProducts):
     def validate(self) -> None:
         """Raise InputError for a bad kA, kB, seed or select."""
         super().validate()
-        if self.seed < 0:
-            raise InputError(f"{self.name}: seed={self.seed}; allowed is an integer >= 0")
-        if self.select < 1:
-            raise InputError(f"{self.name}: select={self.select}; allowed is an integer >= 1")
+        self.require(seed=0, select=1)
 
     def draw(self, seed: int) -> tuple[Array, Array]:
         """Both generators of one draw, float64, shapes (n, kA) and (n, kB)."""

@@ -68,9 +68,7 @@ class Lagrange(Interpolated, Noded):
     def validate(self) -> None:
         """Raise InputError for a bad k or degree."""
         super().validate()
-        for key, value in (("degree", self.degree), ("k", self.blocks)):
-            if value < 1:
-                raise InputError(f"{self.name}: {key}={value}; allowed is an integer >= 1")
+        self.require(degree=1, k=1)
         if self.nodes == "custom" and self.is_complex and not self.systematic:
             raise InputError(f"{self.name}: complex custom nodes; allowed with systematic=true")
 
@@ -204,8 +202,7 @@ class Berrut(Interpolated):
         """Raise InputError for a bad n or k."""
         if self.n < 2:
             raise InputError(f"{self.name}: n={self.n} workers; allowed is n >= 2")
-        if self.blocks < 1:
-            raise InputError(f"{self.name}: k={self.blocks}; allowed is an integer >= 1")
+        self.require(k=1)
 
     @property
     def blocks(self) -> int:

@@ -62,7 +62,7 @@ def check(name: str, kind: str, n: int, file: str | None) -> None:
     """Raise InputError if a code of some name cannot have these nodes, or would ignore the file."""
     if file is not None and kind != "custom":
         raise InputError(f"{name}: file={file} with nodes={kind}; allowed with nodes=custom")
-    if kind == "custom" or n > CANDIDATES:
+    if kind in ("custom", "leja"):
         nodes(kind, n, 53, file)
 
 

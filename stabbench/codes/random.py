@@ -11,7 +11,6 @@ import flint
 import numpy as np
 
 from stabbench.codes.base import LinearCode
-from stabbench.errors import InputError
 
 Array = np.ndarray[Any, np.dtype[Any]]
 PATTERNS_TRIED = 2000
@@ -37,10 +36,7 @@ class RandomCode(LinearCode):
     def validate(self) -> None:
         """Raise InputError for a bad k, seed or select."""
         super().validate()
-        if self.seed < 0:
-            raise InputError(f"{self.name}: seed={self.seed}; allowed is an integer >= 0")
-        if self.select < 1:
-            raise InputError(f"{self.name}: select={self.select}; allowed is an integer >= 1")
+        self.require(seed=0, select=1)
 
     @abstractmethod
     def draw(self, seed: int) -> Array:

@@ -119,9 +119,8 @@ class ShiftAdd(Code):
 
     def validate(self) -> None:
         """Raise InputError if parameters contradict each other or a custom table is no code."""
+        self.require(chunk=1)
         custom = self.design == "custom"
-        if self.chunk < 1:
-            raise InputError(f"{self.name}: chunk={self.chunk}; allowed is an integer >= 1")
         if custom != (self.table is not None) or (self.tableB is not None and not custom):
             raise InputError(
                 f"{self.name}: design={self.design}, table={self.table}, tableB={self.tableB}; "

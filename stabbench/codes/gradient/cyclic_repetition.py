@@ -10,7 +10,6 @@ import scipy.linalg
 
 from stabbench.arithmetic.coefficients import Coefficients
 from stabbench.codes.gradient.base import GradientCode, Part, cyclic_placement
-from stabbench.errors import InputError
 
 Array = np.ndarray[Any, np.dtype[Any]]
 GRID = 2.0**30
@@ -46,8 +45,7 @@ class CyclicRepetition(GradientCode):
 
     def validate(self) -> None:
         """Raise InputError for a negative seed."""
-        if self.seed < 0:
-            raise InputError(f"cyclic-repetition: seed={self.seed}; allowed is an integer >= 0")
+        self.require(seed=0)
 
     @functools.cached_property
     def placement(self) -> Array:

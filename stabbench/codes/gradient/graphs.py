@@ -74,7 +74,7 @@ class Expander(EqualWeights):
 
     def validate(self) -> None:
         """Raise InputError if there is no such graph."""
-        _check_seed(self.name, self.seed)
+        self.require(seed=0)
         regular_graph(self.d, self.n, self.seed, self.name)
 
     @functools.cached_property
@@ -147,7 +147,7 @@ class Graph(ApproximateCode):
 
     def validate(self) -> None:
         """Raise InputError if there is no such graph."""
-        _check_seed(self.name, self.seed)
+        self.require(seed=0)
         if self.d < 1 or 2 * self.n % self.d:
             raise InputError(f"graph: d={self.d}, n={self.n} edges; allowed is d dividing 2 n")
         regular_graph(self.d, self.partitions, self.seed, self.name)
@@ -235,8 +235,3 @@ def components(edges: list[Edge], arrived: Array, vertices: int) -> Iterator[Tre
                     tree.odd = edge
         seen.update(tree.order)
         yield tree
-
-
-def _check_seed(name: str, seed: int) -> None:
-    if seed < 0:
-        raise InputError(f"{name}: seed={seed}; allowed is an integer >= 0")

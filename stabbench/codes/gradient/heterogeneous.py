@@ -75,9 +75,7 @@ class Heterogeneous(GradientCode):
                 f"heterogeneous: m={self.m}; allowed is 1 <= m <= n - s = "
                 f"{self.n - self.stragglers}"
             )
-        for what, value in (("extra", self.extra), ("seed", self.seed)):
-            if value < 0:
-                raise InputError(f"heterogeneous: {what}={value}; allowed is an integer >= 0")
+        self.require(extra=0, seed=0)
         counts = self.placement.sum(axis=0)
         if (counts < needed).any():
             i = int(np.argmax(counts < needed))

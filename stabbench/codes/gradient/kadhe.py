@@ -127,9 +127,7 @@ class Kadhe(GroupCode):
     def validate(self) -> None:
         """Raise InputError for contradicting sizes and for claims that the generator breaks."""
         super().validate()
-        for what, value, least in (("seed", self.seed, 0), ("select", self.select, 1)):
-            if value < least:
-                raise InputError(f"kadhe: {what}={value}; allowed is an integer >= {least}")
+        self.require(seed=0, select=1)
         if self.generator not in (*generators.NAMED, *generators.RANDOM) and not any(
             suffix in self.generator for suffix in SUFFIXES
         ):

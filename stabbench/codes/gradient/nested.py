@@ -9,7 +9,6 @@ import numpy as np
 from stabbench.codes.gradient.base import GradientCode, Part, entries
 from stabbench.codes.gradient.cyclic_mds import CyclicMDS
 from stabbench.codes.gradient.cyclic_repetition import CyclicRepetition
-from stabbench.errors import InputError
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Inner = Literal["cyclic-repetition", "cyclic-mds"]
@@ -58,8 +57,7 @@ class Nested(GradientCode):
 
     def validate(self) -> None:
         """Raise InputError for a negative seed."""
-        if self.seed < 0:
-            raise InputError(f"nested: seed={self.seed}; allowed is an integer >= 0")
+        self.require(seed=0)
 
     @functools.cached_property
     def levels(self) -> tuple[GradientCode, ...]:

@@ -81,8 +81,7 @@ class YeAbbe(GradientCode):
 
     def validate(self) -> None:
         """Raise InputError for contradicting sizes."""
-        if self.seed < 0:
-            raise InputError(f"ye-abbe: seed={self.seed}; allowed is an integer >= 0")
+        self.require(seed=0)
         settle_load(self, self.d, self.m)
 
     @property
