@@ -1,7 +1,7 @@
 """Borders of gossip training: one worker, broken graphs, wrong ratios, ties, weights, formats."""
 
 from fractions import Fraction
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -203,8 +203,22 @@ def test_qsgd_is_unbiased_up_to_its_scale(scaled: str) -> None:
     scale = sends.delta(20) if scaled == "true" else 1.0
     assert np.abs(np.mean(drawn, axis=0) - scale * z[0]).max() < 0.03
     errors = np.square(np.array(drawn) - z[0]).sum(axis=1).mean() / np.square(z).sum()
-    if scaled == "true":
-        assert errors < 1 - sends.delta(20) + 0.02
+    assert errors < 1 - sends.delta(20) + 0.02
+
+
+def test_qsgd_without_scale_may_be_no_contraction() -> None:
+    assert compressor("qsgd[levels=2,scaled=false]").delta(200) < 0
+    assert 0 < compressor("qsgd[levels=16,scaled=false]").delta(200) < 1
+
+
+def test_qsgd_has_no_level_above_the_last() -> None:
+    class Highest:
+        def random(self, shape: Any, dtype: Any) -> Any:
+            return np.full(shape, np.nextafter(dtype(1), dtype(0)))
+
+    sends = compressor("qsgd[levels=16,scaled=false]")
+    z = np.ones((1, 1), np.float32)
+    assert sends.compress(z, Wire(0, 32), cast(Any, Highest())).value.tolist() == [1.0]
 
 
 def test_sign_threshold_and_bits() -> None:

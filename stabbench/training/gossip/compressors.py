@@ -83,7 +83,10 @@ class Compressor(ABC):
 
     @abstractmethod
     def delta(self, d: int) -> float:
-        """The contraction E ||z - C(z)||^2 = (1 - delta) ||z||^2, nominal if z decides it."""
+        """The contraction E ||z - C(z)||^2 = (1 - delta) ||z||^2, nominal if z decides it.
+
+        At most 0 where C(z) may miss z by more than its length.
+        """
 
     @abstractmethod
     def compress(self, z: Array, wire: Wire, rng: np.random.Generator) -> Message:
@@ -302,8 +305,9 @@ class Qsgd(Compressor):
         return min(d / self.levels**2, math.sqrt(d) / self.levels)
 
     def delta(self, d: int) -> float:
-        """Return 1 / (1 + omega)."""
-        return 1 / (1 + self.variance(d))
+        """Return 1 / (1 + omega); 1 - omega if not scaled, which may be no contraction at all."""
+        omega = self.variance(d)
+        return 1 / (1 + omega) if self.scaled else 1 - omega
 
     def compress(self, z: Array, wire: Wire, rng: np.random.Generator) -> Message:
         """Send a sign and a level per entry and the norm; see `Compressor.compress`."""
@@ -313,6 +317,7 @@ class Qsgd(Compressor):
         level = np.floor(
             share * z.dtype.type(self.levels) + rng.random(z.shape, dtype=z.dtype.type)
         )
+        np.minimum(level, self.levels, out=level)  # the sum above may round up to one more
         factor = self.levels * (1 + self.variance(d) if self.scaled else 1.0)
         value = (np.copysign(level, z) * (norm / z.dtype.type(factor))).ravel()
         kernels.store(value, wire.code)
