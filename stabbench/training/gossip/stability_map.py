@@ -1,5 +1,6 @@
 """The stability map: which fractions kept and consensus steps diverge, with the limit drawn in."""
 
+import dataclasses
 import math
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
@@ -13,7 +14,9 @@ from stabbench.sweeps.case import Record
 from stabbench.training.gossip.compressors import compressor
 from stabbench.training.gossip.entries import Entry, entries, panels, short
 from stabbench.training.gossip.graphs import mixing
-from stabbench.training.gossip.limits import consensus_limit, memory_limit
+from stabbench.training.gossip.limits import Load, margin
+from stabbench.training.gossip.methods import method
+from stabbench.training.gossip.moments import bisect
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -44,7 +47,8 @@ def stability_map(records: Sequence[Record]) -> Iterator[Plot]:
     for setting, group in panels(entries(records)).items():
         for entry in group:
             case = entry.record.case
-            if case["consensus"] > 0 and entry.record.measures["dimension"]:
+            sends = compressor(case["compressor"])
+            if case["consensus"] > 0 and sends.delta(entry.record.measures["dimension"]) > 0:
                 name = str(case["compressor"]).partition("[")[0]
                 shared = ", shared mask" if "shared=true" in case["compressor"] else ""
                 key = f"{short('method', case['method'])}, {name}{shared}, {setting}"
@@ -62,22 +66,35 @@ def stability_map(records: Sequence[Record]) -> Iterator[Plot]:
 
 def _row(entry: Entry) -> dict[str, Any]:
     case, measures = entry.record.case, entry.record.measures
-    sends = compressor(case["compressor"])
-    ratio = sends.delta(measures["dimension"])
-    where = mixing(case["graph"], case["n"], case["weights"])
-    load = measures["rate"] * measures["curvature"]
-    spread = where.largest if sends.common else where.away
-    joint = (memory_limit(ratio) - load) / spread if spread else math.inf
-    plain = (2 - load) / where.largest if spread else math.inf
     distance = np.array(entry.trace("consensus"), dtype=float)
     half = distance[: max(1, len(distance) // 2 + 1)].max()
     return {
-        "ratio": ratio,
+        "ratio": compressor(case["compressor"]).delta(measures["dimension"]),
         "consensus": case["consensus"],
         "growth": float(distance[-1] / half) if half else 0.0,
         "diverged": measures["diverged"] or None,
-        "limit": max(0.0, min(consensus_limit(where, ratio, common=sends.common), joint, plain)),
+        "limit": _limit(entry),
     }
+
+
+def _limit(entry: Entry) -> float | None:
+    """The consensus step at which the run's margin is used up; None for methods without a limit."""
+    case, measures = entry.record.case, entry.record.measures
+    chosen, sends = method(case["method"]), compressor(case["compressor"])
+    if "margin" not in measures:
+        return None
+    load = Load(
+        mixing(case["graph"], case["n"], case["weights"]),
+        1.0 if chosen.full_step else sends.delta(measures["dimension"]),
+        measures["rate"],
+        measures["curvature"],
+        consensus=0.0,
+        common=sends.common,
+        private=chosen.private_gradient,
+    )
+    if margin(load) <= 0:
+        return 0.0
+    return bisect(lambda step: margin(dataclasses.replace(load, consensus=step)) > 0, 1.0)
 
 
 def unstable(row: dict[str, Any]) -> bool:
@@ -117,6 +134,8 @@ def _panel(axes: "Axes", rows: Sequence[dict[str, Any]]) -> None:
             linestyle="none",
             label=label,
         )
-    limits = {row["ratio"]: row["limit"] for row in rows if row["limit"] > 0}
+    limits = {row["ratio"]: row["limit"] for row in rows if 0 < (row["limit"] or 0) < math.inf}
     ratios = sorted(limits)
-    axes.plot(ratios, [limits[r] for r in ratios], color="#000000", label="limit, random masks")
+    if ratios:
+        drawn = [limits[ratio] for ratio in ratios]
+        axes.plot(ratios, drawn, color="#000000", label="limit, random masks")
