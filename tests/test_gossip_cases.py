@@ -18,7 +18,8 @@ from stabbench.sweeps.runner import Options, compute
 from stabbench.sweeps.store import Store
 from stabbench.training import api, grids
 from stabbench.training.gossip.cases import GOSSIP, Request
-from stabbench.training.gossip.stability_map import unstable
+from stabbench.training.gossip.graphs import mixing
+from stabbench.training.gossip.stability_map import stability_map, unstable
 
 evaluate = partial(api.evaluate, "gossip")
 plan = partial(api.plan, "gossip")
@@ -52,7 +53,18 @@ def test_names_are_written_in_full_and_identity_follows_them() -> None:
         ({"steps": 0}, "steps=0; allowed is an integer >= 1"),
         ({"method": "dcd", "accumulation": "two-term"}, "allowed: kahan, naive"),
         ({"problem": "logistic[size=3]"}, "unknown parameter 'size'"),
-        ({"mixing": "product"}, "allowed: difference, sum, sum-complement"),
+        ({"mixing": "product"}, "mixing='product'; allowed: difference, sum, sum-complement"),
+        ({"compressor": "top-k[k=201]"}, "k=201 of d=200 entries; allowed is 1 .. d"),
+        ({"compressor": "top-k[k=41]", "problem": "logistic[dimension=40]"}, "k=41 of d=40"),
+        ({"compressor": "rand-k[k=651]", "problem": "softmax"}, "k=651 of d=650"),
+        ({"compressor": "rand-k[k=1201]", "problem": "perceptron"}, "k=1201 of d=1200"),
+        ({"problem": "softmax[data=no.npz]"}, "'no.npz': no such file"),
+        ({"problem": "softmax", "n": 1798}, "1797 samples; allowed is n=1798 or more"),
+        ({"consensus": 1.5}, "consensus=1.5: outside the limit, so no learning rate follows"),
+        (
+            {"compressor": "qsgd[levels=2,scaled=false]"},
+            "may miss 7.07 ||z||^2 of ||z||^2 at d=200",
+        ),
     ],
 )
 def test_requests_that_are_refused(changes: dict[str, Any], words: str) -> None:
@@ -89,12 +101,6 @@ def test_divergence_is_a_result_with_its_step() -> None:
         assert "consensus step 1.5 is outside" in record.measures["warning"]
         again = Record.from_json(json.loads(json.dumps(record.to_json(), allow_nan=False)))
         assert again.reason == record.reason
-
-
-def test_a_step_without_limit_asks_for_a_rate() -> None:
-    record = compute(Request("ecsd", problem=SMALL, consensus=1.5, steps=5).case())
-    assert record.status == "failed"
-    assert "no learning rate follows" in record.reason
 
 
 def test_a_sweep_goes_on_where_it_stopped(tmp_path: Path) -> None:
@@ -180,6 +186,38 @@ def test_report_shows_runs_curves_and_the_map() -> None:
     assert max(curve.values("bits")) == max(r.measures["bits_per_link"] for r in records)
     for plot in (plots["gossip-drift-global"], plots["gossip-stability-map"]):
         assert render(plot, ["png"])["png"].startswith(b"\x89PNG")
+
+
+@pytest.mark.filterwarnings("ignore::stabbench.training.gossip.limits.StabilityWarning")
+@pytest.mark.parametrize(
+    ("name", "limit"),
+    [("ecsd", lambda g, w: (2 / 3 - g) / w.away), ("dcd", lambda g, w: (2 - g) / w.largest)],
+)
+def test_map_draws_the_limit_of_the_method(name: str, limit: Any) -> None:
+    records = [
+        evaluate(
+            name,
+            problem="least-squares[dimension=4,samples=4]",
+            compressor=f"rand-k[k={k}]",
+            consensus=consensus,
+            rate=1e-3,
+            steps=2,
+        )
+        for k in (2, 3)
+        for consensus in (0.1, 0.2)
+    ]
+    (plot,) = stability_map(records)
+    row = plot.data.records()[0]
+    load = 1e-3 * records[0].measures["curvature"]
+    assert row["limit"] == pytest.approx(limit(load, mixing("ring", 8)), rel=1e-4)
+
+
+def test_map_draws_no_limit_where_none_is_known() -> None:
+    axes = {"compressor": ["top-k[k=1]", "top-k[k=2]"], "consensus": [0.1, 0.2], "steps": 2}
+    cases = plan(None, {"methods": "naive", "problem": "logistic[dimension=9]", **axes}).cases
+    (plot,) = stability_map([compute(case) for case in cases])
+    assert plot.data.values("limit") == [None] * 4
+    assert render(plot, ["png"])["png"].startswith(b"\x89PNG")
 
 
 def _map_records() -> list[Record]:

@@ -19,7 +19,6 @@ from stabbench.training.gossip.compressors import Compressor, compressor, compre
 from stabbench.training.gossip.formats import Formats
 from stabbench.training.gossip.graphs import Mixing, graph_spec, mixing
 from stabbench.training.gossip.methods import DPsgd, Method, method, method_spec
-from stabbench.training.gossip.problems import Local
 from stabbench.training.gossip.simulate import Point, Result, Run, load_of, simulate
 from stabbench.training.grids import Kind
 
@@ -154,7 +153,6 @@ class Setup:
         """Build and check everything that a case names."""
         chosen = method(parameters["method"])
         accumulation = parameters["accumulation"]
-        problem(parameters["problem"])
         found = cls(
             method=chosen,
             sends="none" if isinstance(chosen, DPsgd) else parameters["compressor"],
@@ -168,6 +166,8 @@ class Setup:
             if parameters[key] < 0 or not math.isfinite(parameters[key]):
                 raise InputError(f"{key}={parameters[key]:g}; allowed are numbers from 0, 0: auto")
         chosen.check(found.setting(1.0, 1.0))
+        # what only the size of the model shows must come before any result
+        found.steps(problem(parameters["problem"]).parameters(parameters["n"]), curvature=1.0)
         return found
 
     @property
@@ -188,20 +188,37 @@ class Setup:
             sender=self.parameters["sender"],
         )
 
-    def steps(self, local: Local) -> tuple[float, float]:
-        """Gamma and eta: those given, the others from the stability limits."""
-        rate, consensus = self.parameters["rate"], self.parameters["consensus"]
+    def kept(self, dimension: int) -> float:
+        """The fraction that decides the stability limits of a model of this many parameters."""
         sends = self.compressor
-        sends.check(local.dimension)
-        delta = 1.0 if self.method.full_step else sends.delta(local.dimension)
+        sends.check(dimension)
+        if self.method.full_step:
+            return 1.0
+        delta = sends.delta(dimension)
+        if delta <= 0:
+            raise InputError(
+                f"method {self.method.name}: compressor {self.sends} may miss "
+                f"{1 - delta:.3g} ||z||^2 of ||z||^2 at d={dimension}; allowed is less than all"
+            )
+        return delta
+
+    def steps(self, dimension: int, curvature: float) -> tuple[float, float]:
+        """Gamma and eta: those given, the others from the stability limits.
+
+        Raises
+        ------
+        InputError
+            A compressor that does not suit the dimension or the method; a consensus step that
+            leaves no learning rate.
+        """
+        rate, consensus = self.parameters["rate"], self.parameters["consensus"]
+        delta, common = self.kept(dimension), self.compressor.common
         if not consensus:
             consensus = 1.0
             if not self.method.full_step:
-                consensus = limits.default_consensus(self.mixing, delta, common=sends.common)
+                consensus = limits.default_consensus(self.mixing, delta, common=common)
         if not rate:
-            rate = limits.default_rate(
-                self.mixing, delta, local.curvature, consensus, common=sends.common
-            )
+            rate = limits.default_rate(self.mixing, delta, curvature, consensus, common=common)
         return rate, consensus
 
 
@@ -209,7 +226,7 @@ def run(case: Case) -> Record:
     """Compute a case; a run that diverges is a result, with status ``overflow`` and its step."""
     setup = Setup.of(case.parameters)
     local, optimum = built(case["problem"], case["n"], case["seed"])
-    setting = setup.setting(*setup.steps(local))
+    setting = setup.setting(*setup.steps(local.dimension, local.curvature))
     result = simulate(setup.method, setting, local, setup.run, optimum=optimum)
     measures = _measures(result, setup.formats.unit)
     measures |= {"rate": setting.rate, "consensus_step": setting.consensus}

@@ -66,7 +66,8 @@ class Setting:
         ):
             value = getattr(self, key)
             if value not in choices:
-                raise InputError(f"{key}={value!r}; {near(value, choices)}")
+                words = "mixing" if key == "form" else key
+                raise InputError(f"{words}={value!r}; {near(value, choices)}")
         for key in ("rate", "consensus"):
             if not 0 < getattr(self, key) < float("inf"):
                 raise InputError(f"{key}={getattr(self, key):g}; allowed are positive numbers")

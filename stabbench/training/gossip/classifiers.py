@@ -194,11 +194,16 @@ class Softmax(Problem):
                 f"problem {self.name}: regularisation={self.regularisation:g}; allowed is >= 0"
             )
 
+    def parameters(self, n: int) -> int:
+        """(features + 1) classes."""
+        features, classes = self._labelled(n)
+        return (int(features.shape[1]) + 1) * len(np.unique(classes))
+
     def build(self, n: int, seed: int) -> Local:
         """The first n m samples after dealing; see `Problem.build`."""
         return SoftmaxLocal(*self._dealt(n, seed), self.regularisation)
 
-    def _dealt(self, n: int, seed: int) -> tuple[Array, Array]:
+    def _labelled(self, n: int) -> tuple[Array, Array]:
         features, classes = dataset(self.data)
         if classes.dtype.kind != "i" or np.iscomplexobj(features):
             raise InputError(f"problem {self.name}: {self.data}; allowed are real X, whole y")
@@ -206,6 +211,10 @@ class Softmax(Problem):
             raise InputError(
                 f"problem {self.name}: {len(features)} samples; allowed is n={n} or more"
             )
+        return features, classes
+
+    def _dealt(self, n: int, seed: int) -> tuple[Array, Array]:
+        features, classes = self._labelled(n)
         rng = np.random.default_rng([seed, DATA_STREAM])
         order = deal(classes, self.label_skew, rng)
         m = len(order) // n
@@ -237,6 +246,11 @@ class Perceptron(Softmax):
         super().__post_init__()
         if self.hidden < 1:
             raise InputError(f"problem perceptron: hidden={self.hidden}; allowed is >= 1")
+
+    def parameters(self, n: int) -> int:
+        """Hidden (features + 1 + classes)."""
+        features, classes = self._labelled(n)
+        return self.hidden * (int(features.shape[1]) + 1 + len(np.unique(classes)))
 
     def build(self, n: int, seed: int) -> Local:
         """As for `Softmax`."""

@@ -193,6 +193,16 @@ class Problem(ABC):
     source: ClassVar[str]
 
     @abstractmethod
+    def parameters(self, n: int) -> int:
+        """The number of parameters d of what `build` makes of n workers, at little cost.
+
+        Raises
+        ------
+        InputError
+            As `build`.
+        """
+
+    @abstractmethod
     def build(self, n: int, seed: int) -> Local:
         """The data of n workers in float64.
 
@@ -243,6 +253,10 @@ class _Synthetic(Problem):
         for key in ("feature_skew", "noise", "regularisation"):
             if getattr(self, key) < 0:
                 raise InputError(f"problem {self.name}: {key}={getattr(self, key):g}; allowed >= 0")
+
+    def parameters(self, n: int) -> int:
+        """The dimension."""
+        return self.dimension
 
     def _draw(self, n: int, seed: int) -> tuple[Array, Array]:
         """Features (n, m, d) and the noisy scores (n, m) of a planted solution."""
