@@ -184,7 +184,7 @@ def test_partial_gradients_add_up_and_parts_hold_every_sample_once() -> None:
         assert split.shape == (parts, 650)
         assert np.allclose(split.sum(axis=0), whole[0], rtol=1e-10, atol=1e-13)
         assert same == pytest.approx(loss)
-    with pytest.raises(InputError, match="1438 training samples for 1439 partitions"):
+    with pytest.raises(InputError, match="1439 partitions of 1438 training samples"):
         Regression.of(data, 1439, form)
 
 
@@ -297,6 +297,8 @@ def test_presets_expand() -> None:
         ({"times": "shifted[x_rate=0]"}, "shifts >= 0 and rates > 0"),
         ({"arrivals": "late"}, "unknown arrivals 'late'"),
         ({"data": "graded"}, "labels"),
+        ({"code": "uncoded", "decoder": "weight"}, "unknown decoder 'weight'"),
+        ({"code": "uncoded", "stragglers": -1}, "stragglers=-1; allowed is an integer >= 0"),
     ],
 )
 def test_wrong_input_is_told_in_one_line(change: dict[str, Any], words: str) -> None:
@@ -311,3 +313,9 @@ def test_a_decoder_that_does_not_apply_is_a_skipped_record() -> None:
     record = evaluate("bernoulli", decoder="weights", iterations=1, trials=1)
     assert record.status == "skipped"
     assert "approximate" in record.reason
+
+
+def test_more_partitions_than_samples_are_refused_before_any_run() -> None:
+    with pytest.raises(InputError, match="1439 partitions of 1438 training samples; allowed"):
+        Request("uncoded", n=1439).case()
+    assert Request("uncoded", n=1438).case()["n"] == 1438

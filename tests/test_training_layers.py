@@ -28,7 +28,7 @@ from stabbench.sweeps.store import Store
 from stabbench.training import api
 from stabbench.training.layers import structure
 from stabbench.training.layers.arrivals import arrivals
-from stabbench.training.layers.cases import chosen_decoder
+from stabbench.training.layers.cases import chosen_decoder, summary
 from stabbench.training.layers.coding import Coding
 from stabbench.training.layers.intervals import mean_interval
 from stabbench.training.layers.layers import Deu, Naive, Plain, descended
@@ -462,6 +462,15 @@ def test_a_divergence_is_a_record_and_the_others_go_on(stored: Path) -> None:
     }
 
 
+def test_products_that_the_first_trial_never_formed_are_kept() -> None:
+    whole = train(uncoded(), Plan(width=8, depth=1, steps=2), examples("digits", 1), 1)
+    ended = dataclasses.replace(whole, errors={"forward 1": [np.inf]}, diverged=1, reason="x")
+    found = summary([ended, whole], [whole, whole])["layer_errors"]
+    assert list(found) == ["forward 1", "forward 2", "backward 2"]
+    assert found["backward 2"][0] == []
+    assert len(found["backward 2"][1]) == 2
+
+
 def test_records_survive_json(stored: Path) -> None:
     for record in Store(stored).records.values():
         again = Record.from_json(json.loads(json.dumps(record.to_json(), allow_nan=False)))
@@ -560,11 +569,19 @@ WRONG: Sequence[tuple[dict[str, Any], str]] = (
     ({"rate": -1.0}, "rate=-1.0"),
     ({"trials": 0}, "trials=0"),
     ({"arrivals": "late"}, "unknown arrivals 'late'"),
-    ({"arrivals": "latency[rate=0]"}, "allowed are shift >= 0, rate > 0"),
+    (
+        {"arrivals": "latency[rate=0]"},
+        "arrivals latency[shift=1.0,rate=0.0,spread=0.5]: allowed are shift >= 0",
+    ),
     ({"data": "gaussian"}, "labels"),
     ({"decoder": "zigzagg"}, "unknown decoder"),
     ({"precision": "float8"}, "precision 'float8'"),
     ({"code": "reed-solomon"}, "decoder auto"),
+    ({"code": "uncoded", "mode": "dew"}, "mode='dew'; did you mean deu?"),
+    ({"code": "uncoded", "decoder": "zigzagg"}, "unknown decoder"),
+    ({"code": "uncoded", "n": 0}, "n=0; allowed is an integer >= 1"),
+    ({"code": "uncoded", "stragglers": -1}, "stragglers=-1; allowed is an integer >= 0"),
+    ({"mode": "local"}, "mode='local'"),
 )
 
 

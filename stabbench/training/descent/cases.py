@@ -8,18 +8,18 @@ import numpy as np
 
 from stabbench.analysis.timemodel import TimeModel
 from stabbench.arithmetic.precision import precision
-from stabbench.codes.base import Code
 from stabbench.codes.gradient.base import GradientCode
 from stabbench.codes.registry import code as build_code
 from stabbench.decoders.base import Decoder
-from stabbench.decoders.registry import decoder as build_decoder
 from stabbench.errors import InputError
 from stabbench.grammar import near
 from stabbench.problems.registry import data, data_spec
 from stabbench.sweeps.case import Case, Record
 from stabbench.sweeps.kinds import RUNNERS
-from stabbench.sweeps.stability import file_digests
+from stabbench.training import coded
+from stabbench.training.coded import UNCODED
 from stabbench.training.descent.descend import ERRORS, Descent, Method, Scheme, descend
+from stabbench.training.descent.softmax import require_samples
 from stabbench.training.descent.times import (
     expected,
     iteration_times,
@@ -34,9 +34,9 @@ from stabbench.training.layers.network import examples
 
 Array = np.ndarray[Any, np.dtype[Any]]
 KIND = "descent"
-UNCODED = "uncoded"
 METHODS = ("plain", "nesterov")
 DECODER_ORDER = ("weights", "lstsq")
+chosen_decoder = functools.partial(coded.chosen_decoder, order=DECODER_ORDER)
 BY_TIMES = "times"
 
 
@@ -95,8 +95,9 @@ class Request:
         """
         setup = Setup.of(dataclasses.asdict(self))
         source = data(self.data)
-        examples(self.data, self.seed)  # a fault of the data must come before any result
         scheme = setup.scheme
+        # a fault of the data must come before any result
+        require_samples(examples(self.data, self.seed), setup.partitions)
         parameters = dataclasses.asdict(self) | {
             "precision": scheme.precision.name,
             "data": data_spec(source),
@@ -106,14 +107,9 @@ class Request:
         }
         if self.arrivals != BY_TIMES:
             parameters["arrivals"] = str(arrivals(self.arrivals))
-        if scheme.code is None or scheme.decoder is None:
-            parameters |= {"code": UNCODED, "stragglers": 0, "decoder": "none"}
+        if scheme.code is None:
             parameters |= {"arrivals": "none", "spare": "use"}
-        else:
-            names = {"code": scheme.code.full_spec, "decoder": scheme.decoder.full_spec}
-            parameters |= names
-        digests = file_digests(parameters)
-        return Case(KIND, parameters | ({"files": digests} if digests else {}))
+        return coded.named_case(KIND, parameters, scheme.code, scheme.decoder)
 
 
 DESCENT = Kind(KIND, Request, "stabbench.training.descent")
@@ -136,9 +132,7 @@ class Setup:
     @classmethod
     def of(cls, parameters: Any) -> "Setup":
         """Build and check everything that a case names."""
-        for key, least in {"n": 1, "iterations": 1, "trials": 1, "seed": 0}.items():
-            if parameters[key] < least:
-                raise InputError(f"{key}={parameters[key]}; allowed is an integer >= {least}")
+        coded.require(parameters, n=1, iterations=1, trials=1, seed=0)
         if not 0 < parameters["rate"] < np.inf or not 0 <= parameters["momentum"] < 1:
             raise InputError(
                 f"rate={parameters['rate']}, momentum={parameters['momentum']}; allowed are "
@@ -167,10 +161,13 @@ class Setup:
 
     def skip_reason(self) -> str:
         """Why the combination does not exist, an empty string if it does."""
-        code, chosen = self.scheme.code, self.scheme.decoder
-        if code is None or chosen is None:
-            return ""
-        return chosen.accepts(code) or chosen.accepts_precision(self.scheme.precision)
+        scheme = self.scheme
+        return coded.refusal(scheme.code, scheme.decoder, scheme.precision)
+
+    @property
+    def partitions(self) -> int:
+        """Parts of the training samples: those of the code, one per worker without a code."""
+        return self.scheme.code.partitions if self.scheme.code else self.n
 
     def patterns(self, seed: int) -> Array:
         """Which workers reply, shape (iterations, n)."""
@@ -186,22 +183,12 @@ class Setup:
 
 def _coded(parameters: Any) -> tuple[GradientCode | None, Decoder | None]:
     if parameters["code"] == UNCODED:
+        coded.check_uncoded(parameters)
         return None, None
     code = build_code(parameters["code"], parameters["n"], parameters["stragglers"])
     if not isinstance(code, GradientCode):
         raise InputError(f"{code.spec}: no gradient code; see stabbench list codes")
     return code, chosen_decoder(code, parameters["decoder"])
-
-
-def chosen_decoder(code: Code, name: str) -> Decoder:
-    """The decoder of a name; ``auto`` takes the first of `DECODER_ORDER` that accepts the code."""
-    if name != "auto":
-        return build_decoder(name)
-    for candidate in DECODER_ORDER:
-        if not build_decoder(candidate).accepts(code):
-            return build_decoder(candidate)
-    order = ", ".join(DECODER_ORDER)
-    raise InputError(f"decoder auto with {code.spec}: none of {order} decodes it")
 
 
 def run(case: Case) -> Record:
@@ -213,8 +200,7 @@ def run(case: Case) -> Record:
         As `Request.case` makes it.
     """
     setup = Setup.of(case.parameters)
-    reason = setup.skip_reason()
-    if reason:
+    if reason := setup.skip_reason():
         return Record(case, "skipped", reason)
     seeds = range(setup.seed, setup.seed + setup.trials)
     uncoded = [
@@ -229,7 +215,7 @@ def run(case: Case) -> Record:
                 setup.scheme,
                 setup.method,
                 examples(setup.data, seed),
-                code.partitions,
+                setup.partitions,
                 setup.patterns(seed),
             )
             for seed in seeds
@@ -237,11 +223,7 @@ def run(case: Case) -> Record:
     measures = summary(runs, uncoded) | time_measures(setup)
     if code is not None:
         measures |= {"load": code.load, "reduction": code.reduction}
-    diverged = [trial for trial, run in enumerate(runs) if run.diverged]
-    if diverged:
-        words = f"{len(diverged)} of {len(runs)} trials diverged, trial {diverged[0]}: "
-        return Record(case, "overflow", words + runs[diverged[0]].reason, measures)
-    return Record(case, "ok", "", measures)
+    return coded.record(case, runs, measures)
 
 
 @functools.lru_cache(maxsize=64)
@@ -263,8 +245,8 @@ def summary(runs: list[Descent], uncoded: list[Descent]) -> dict[str, Any]:
             [a.test_accuracy - b.test_accuracy for a, b in zip(runs, uncoded, strict=True)]
         ),
         "loss": [run.losses[-1] for run in runs],
-        "losses": [[_short(x) for x in run.losses] for run in runs],
-        "uncoded_losses": [[_short(x) for x in run.losses] for run in uncoded],
+        "losses": [[coded.short(x) for x in run.losses] for run in runs],
+        "uncoded_losses": [[coded.short(x) for x in run.losses] for run in uncoded],
         "diverged": [run.diverged for run in runs],
         "per_step": {
             key: sum(run.ledger[key] for run in runs) / steps
@@ -278,9 +260,8 @@ def summary(runs: list[Descent], uncoded: list[Descent]) -> dict[str, Any]:
     }
     for name in ERRORS:
         values = np.concatenate([run.errors[name] for run in runs])
-        levels = np.quantile(values, (0.5, 0.95, 1.0), method="inverted_cdf")
-        measures[name] = dict(zip(("median", "q95", "worst"), map(float, levels), strict=True))
-        measures[f"{name}s"] = [[_short(x) for x in run.errors[name]] for run in runs]
+        measures[name] = coded.levels(values)
+        measures[f"{name}s"] = [[coded.short(x) for x in run.errors[name]] for run in runs]
     return measures
 
 
@@ -296,10 +277,6 @@ def time_measures(setup: Setup) -> dict[str, Any]:
         "uncoded_expected_time": expected(setup.times, None, setup.n),
         "drawn_time": float(np.mean(drawn)),
     }
-
-
-def _short(value: float) -> float:
-    return float(f"{value:.4g}")
 
 
 RUNNERS[KIND] = run

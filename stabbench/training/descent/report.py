@@ -8,7 +8,8 @@ from stabbench.report.plots.base import Plot
 from stabbench.report.registry import register
 from stabbench.report.table import Column, Table, table
 from stabbench.sweeps.case import Record
-from stabbench.training.descent.cases import DECODER_ORDER, KIND, UNCODED
+from stabbench.training.coded import UNCODED
+from stabbench.training.descent.cases import DECODER_ORDER, KIND
 from stabbench.training.layers.curves import PANELS, Curve, curve_plot, curve_rows
 
 SHARED = ("data", "precision", "method", "n", "iterations", "rate", "momentum", "trials", "seed")

@@ -12,6 +12,19 @@ from stabbench.training.layers.network import Examples
 Array = np.ndarray[Any, np.dtype[Any]]
 
 
+def require_samples(data: Examples, parts: int) -> None:
+    """Check that every part of the training data has a sample.
+
+    Raises
+    ------
+    InputError
+        Fewer samples than parts.
+    """
+    count = data.train.shape[1]
+    if count < parts:
+        raise InputError(f"{parts} partitions of {count} training samples; allowed is 1 .. {count}")
+
+
 @dataclasses.dataclass(frozen=True)
 class Regression:
     """Training samples cut into K parts of nearly equal size, padded with empty samples.
@@ -43,11 +56,8 @@ class Regression:
         InputError
             Fewer samples than parts.
         """
+        require_samples(data, parts)
         count = data.train.shape[1]
-        if count < parts:
-            raise InputError(
-                f"{count} training samples for {parts} partitions; allowed are as many"
-            )
         chunks = np.array_split(np.arange(count), parts)
         size = len(chunks[0])
         features = np.zeros((parts, size, len(data.train) + 1))

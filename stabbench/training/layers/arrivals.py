@@ -85,7 +85,7 @@ class Latency(Arrivals):
     def __post_init__(self) -> None:
         """Check the numbers."""
         if not (self.shift >= 0 and self.rate > 0 and self.spread >= 0):
-            raise InputError(f"stragglers {self}: allowed are shift >= 0, rate > 0, spread >= 0")
+            raise InputError(f"arrivals {self}: allowed are shift >= 0, rate > 0, spread >= 0")
 
     def patterns(self, n: int, stragglers: int, steps: int, seed: int) -> Array:
         """The n - s workers of the least times."""

@@ -7,17 +7,14 @@ from typing import Any
 import numpy as np
 
 from stabbench.arithmetic.precision import precision
-from stabbench.codes.base import Code
 from stabbench.codes.registry import code as build_code
-from stabbench.decoders.base import Decoder
-from stabbench.decoders.registry import DECODERS
-from stabbench.decoders.registry import decoder as build_decoder
 from stabbench.errors import InputError
 from stabbench.grammar import near
 from stabbench.problems.registry import data, data_spec
 from stabbench.sweeps.case import Case, Record
 from stabbench.sweeps.kinds import RUNNERS
-from stabbench.sweeps.stability import file_digests
+from stabbench.training import coded
+from stabbench.training.coded import UNCODED
 from stabbench.training.grids import Kind
 from stabbench.training.layers.arrivals import Punctual, arrivals
 from stabbench.training.layers.intervals import mean_interval
@@ -26,12 +23,12 @@ from stabbench.training.layers.train import Plan, Run, Scheme, train
 
 Array = np.ndarray[Any, np.dtype[Any]]
 KIND = "layers"
-UNCODED = "uncoded"
 MODES = ("naive", "deu")
+LOCAL = "local"
+"""The mode without a code."""
 DECODER_ORDER = ("solve", "zigzag")
+chosen_decoder = functools.partial(coded.chosen_decoder, order=DECODER_ORDER)
 SETUP = ("bytes_setup", "setup_flops", "setup_seconds")
-SHORT = 4
-"""Significant digits of the errors by step in a record."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -97,13 +94,9 @@ class Request:
             "arrivals": str(scheme.arrivals),
             "mode": scheme.mode,
         }
-        if scheme.code is None or scheme.decoder is None:
-            parameters |= {"code": UNCODED, "n": 1, "stragglers": 0, "decoder": "none"}
-        else:
-            names = {"code": scheme.code.full_spec, "decoder": scheme.decoder.full_spec}
-            parameters |= names
-        digests = file_digests(parameters)
-        return Case(KIND, parameters | ({"files": digests} if digests else {}))
+        if scheme.code is None:
+            parameters["n"] = 1
+        return coded.named_case(KIND, parameters, scheme.code, scheme.decoder)
 
 
 LAYERS = Kind(KIND, Request, "stabbench.training.layers")
@@ -122,51 +115,27 @@ class Setup:
     @classmethod
     def of(cls, parameters: Any) -> "Setup":
         """Build and check everything that a case names."""
-        least = {"width": 1, "depth": 1, "steps": 1, "batch": 1, "trials": 1, "seed": 0}
-        for key, smallest in least.items():
-            if parameters[key] < smallest:
-                raise InputError(f"{key}={parameters[key]}; allowed is an integer >= {smallest}")
+        coded.require(parameters, width=1, depth=1, steps=1, batch=1, trials=1, seed=0)
         if not 0 < parameters["rate"] < np.inf:
             raise InputError(f"rate={parameters['rate']}; allowed is a number > 0")
         plan = Plan(*(parameters[key] for key in ("width", "depth", "steps", "batch", "rate")))
         rest = parameters["data"], parameters["trials"], parameters["seed"]
         form, model = precision(parameters["precision"]), arrivals(parameters["arrivals"])
-        if parameters["code"] == UNCODED:
-            return cls(Scheme(None, None, "local", form, Punctual()), plan, *rest)
-        if parameters["mode"] not in MODES:
-            raise InputError(f"mode={parameters['mode']!r}; {near(parameters['mode'], MODES)}")
+        mode, uncoded = parameters["mode"], parameters["code"] == UNCODED
+        if mode not in MODES and not (uncoded and mode == LOCAL):
+            raise InputError(f"mode={mode!r}; {near(mode, MODES)}")
+        if uncoded:
+            coded.check_uncoded(parameters)
+            return cls(Scheme(None, None, LOCAL, form, Punctual()), plan, *rest)
         code = build_code(parameters["code"], parameters["n"], parameters["stragglers"])
         chosen = chosen_decoder(code, parameters["decoder"])
-        return cls(Scheme(code, chosen, parameters["mode"], form, model), plan, *rest)
+        return cls(Scheme(code, chosen, mode, form, model), plan, *rest)
 
     def skip_reason(self) -> str:
         """Why the combination does not exist, an empty string if it does."""
         scheme = self.scheme
-        if scheme.code is None or scheme.decoder is None:
-            return ""
-        if refusal := scheme.code.refuses("matvec"):
-            return refusal
-        return scheme.decoder.accepts(scheme.code) or scheme.decoder.accepts_precision(
-            scheme.precision
-        )
-
-
-def chosen_decoder(code: Code, name: str) -> Decoder:
-    """The decoder of a name; ``auto`` takes the first of `DECODER_ORDER` that accepts the code.
-
-    Raises
-    ------
-    InputError
-        Unknown decoder; ``auto`` where no decoder of the order accepts the code.
-    """
-    if name != "auto":
-        return build_decoder(name)
-    for candidate in DECODER_ORDER:
-        if candidate in DECODERS.members and not build_decoder(candidate).accepts(code):
-            return build_decoder(candidate)
-    raise InputError(
-        f"decoder auto with {code.spec}: none of {', '.join(DECODER_ORDER)} decodes it"
-    )
+        unfit = scheme.code.refuses("matvec") if scheme.code else ""
+        return unfit or coded.refusal(scheme.code, scheme.decoder, scheme.precision)
 
 
 def run(case: Case) -> Record:
@@ -178,8 +147,7 @@ def run(case: Case) -> Record:
         As `Request.case` makes it.
     """
     setup = Setup.of(case.parameters)
-    reason = setup.skip_reason()
-    if reason:
+    if reason := setup.skip_reason():
         return Record(case, "skipped", reason)
     runs = [_train(setup, setup.seed + trial) for trial in range(setup.trials)]
     uncoded = [
@@ -193,12 +161,7 @@ def run(case: Case) -> Record:
     notes = data(setup.data).notes
     if notes:
         measures["notes"] = list(notes)
-    diverged = [trial for trial, run in enumerate(runs) if run.diverged]
-    if diverged:
-        first = runs[diverged[0]]
-        words = f"{len(diverged)} of {len(runs)} trials diverged, trial {diverged[0]}: "
-        return Record(case, "overflow", words + first.reason, measures)
-    return Record(case, "ok", "", measures)
+    return coded.record(case, runs, measures)
 
 
 def _train(setup: Setup, seed: int) -> Run:
@@ -211,7 +174,7 @@ def _train(setup: Setup, seed: int) -> Run:
 @functools.lru_cache(maxsize=64)
 def reference(plan: Plan, precision_name: str, data_name: str, seed: int) -> Run:
     """The uncoded run of the same network, seed and precision."""
-    scheme = Scheme(None, None, "local", precision(precision_name), Punctual())
+    scheme = Scheme(None, None, LOCAL, precision(precision_name), Punctual())
     return train(scheme, plan, examples(data_name, seed), seed)
 
 
@@ -225,17 +188,17 @@ def summary(runs: list[Run], uncoded: list[Run]) -> dict[str, Any]:
     """
     errors = np.concatenate([np.asarray(v) for run in runs for v in run.errors.values()])
     steps = sum(run.diverged or len(run.errors["forward 1"]) for run in runs)
-    levels = np.quantile(errors, (0.5, 0.95, 1.0), method="inverted_cdf")
+    products = dict.fromkeys(name for run in runs for name in run.errors)
     measures: dict[str, Any] = {
         "test_accuracy": [run.test_accuracy for run in runs],
         "train_accuracy": [run.epochs[-1]["train_accuracy"] for run in runs],
         "uncoded_test_accuracy": [run.test_accuracy for run in uncoded],
         "accuracy_difference": _difference(runs, uncoded, "test_accuracy"),
         "train_accuracy_difference": _difference(runs, uncoded, "train_accuracy"),
-        "layer_error": dict(zip(("median", "q95", "worst"), map(float, levels), strict=True)),
+        "layer_error": coded.levels(errors),
         "layer_errors": {
-            name: [[_short(x) for x in run.errors.get(name, [])] for run in runs]
-            for name in runs[0].errors
+            name: [[coded.short(x) for x in run.errors.get(name, [])] for run in runs]
+            for name in products
         },
         "diverged": [run.diverged for run in runs],
         "epochs": [_columns(run.epochs) for run in runs],
@@ -262,11 +225,10 @@ def _difference(runs: list[Run], uncoded: list[Run], key: str) -> dict[str, Any]
 
 
 def _columns(epochs: list[dict[str, Any]]) -> dict[str, list[Any]]:
-    return {key: [_short(epoch[key]) for epoch in epochs] for key in epochs[0]}
+    def kept(value: Any) -> Any:
+        return coded.short(value) if isinstance(value, float) else value
 
-
-def _short(value: Any) -> Any:
-    return float(f"{value:.{SHORT}g}") if isinstance(value, float) else value
+    return {key: [kept(epoch[key]) for epoch in epochs] for key in epochs[0]}
 
 
 RUNNERS[KIND] = run

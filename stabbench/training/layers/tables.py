@@ -7,7 +7,8 @@ from typing import Any
 from stabbench.report.entries import code_name, decoder_name
 from stabbench.report.table import Column, Table, table
 from stabbench.sweeps.case import Record
-from stabbench.training.layers.cases import DECODER_ORDER, UNCODED
+from stabbench.training.coded import UNCODED
+from stabbench.training.layers.cases import DECODER_ORDER
 
 NETWORK = ("data", "precision", "width", "depth", "rate", "batch", "steps", "trials", "seed")
 WORKERS = ("n", "stragglers", "arrivals")
