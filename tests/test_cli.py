@@ -1,5 +1,6 @@
 """The command line: faults are one line and change nothing; any locale, pipe and home will do."""
 
+import dataclasses
 import errno
 import json
 import os
@@ -9,14 +10,17 @@ import subprocess
 import tempfile
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
 
 from stabbench.cli import VERBS
+from stabbench.cli.options import described
+from stabbench.cli.train import KINDS
 from stabbench.files.caches import private_directory, redirect_caches, writable
 from stabbench.sweeps.store import Store
+from stabbench.training import api
 from tests.support import ROOT, child_environment, program, refused, run
 
 SMALL = ("-s", "dct", "-n", "5", "-S", "1", "--data", "gaussian[rows=10,columns=3]", "-j", "1")
@@ -98,6 +102,8 @@ def test_wrong_sweeps_are_refused_and_change_nothing(
     ("arguments", "words"),
     [
         (("swep",), "unknown command 'swep'; did you mean sweep"),
+        (("train", "gosip"), "unknown command 'gosip'; did you mean gossip? allowed: descent"),
+        (("train", "layers"), "codes is missing"),
         (("--colour",), "No such option"),
         (("sweep",), "codes is missing; give at least one"),
         (("sweep", "-s", "dct", "-n", "5"), "stragglers is missing"),
@@ -208,6 +214,37 @@ def test_records_of_another_sweep_are_refused(results: Path) -> None:
     assert "holds another sweep, with grid 1 n = [5], not [6]" in words
     assert "give another directory with -o" in words
     assert text(results) == before
+
+
+@pytest.mark.parametrize("group", [(), ("train",)])
+def test_a_command_that_is_missing_shows_the_help(group: tuple[str, ...]) -> None:
+    done = run(*group)
+    assert (done.status, done.out) == (2, "")
+    assert done.err == run(*group, "--help").out
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_option_of_training_is_explained(kind: str) -> None:
+    command = api.kind_of(kind)
+    texts = described(cast(type, command.request))
+    assert set(texts) == set(command.keys)
+    for key, text in texts.items():
+        assert text[0].isupper(), key
+        assert text.endswith("."), key
+        assert list(texts.values()).count(text) == 1, key
+    shown = " ".join(run("train", kind, "--help").out.split())
+    for key, default in dataclasses.asdict(command.request("x")).items():
+        assert key == command.key or f"[default: {default}]" in shown
+        assert texts[key][:40].rpartition(" ")[0] in shown
+
+
+@pytest.mark.parametrize("source", ["stability", "precision", "ratios", "claims"])
+def test_lines_of_a_run_tell_its_cases_apart(source: str) -> None:
+    lines = [
+        line.split(maxsplit=1)[1]
+        for line in run("train", "gossip", source, "--dry-run").out.splitlines()[:-1]
+    ]
+    assert len(lines) == len(set(lines)) > 8
 
 
 @pytest.mark.parametrize("verb", ["", *VERBS])

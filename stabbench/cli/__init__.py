@@ -28,7 +28,22 @@ VERBS = {
 }
 
 
-class Verbs(click.Group):
+class Group(click.Group):
+    """A group that refuses an unknown command with the nearest ones."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """The command that the first argument names."""
+        known = self.list_commands(ctx)
+        if args and args[0] not in known and not args[0].startswith("-"):
+            from stabbench.grammar import near
+
+            raise InputError(f"unknown command {args[0]!r}; {near(args[0], known)}")
+        return super().resolve_command(ctx, args)
+
+
+class Verbs(Group):
     """A group that imports a verb only when it is called."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -42,16 +57,6 @@ class Verbs(click.Group):
         module = importlib.import_module(VERBS[cmd_name][0])
         command: click.Command = getattr(module, f"{cmd_name}_command")
         return command
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Refuse an unknown verb with the nearest ones."""
-        if args and args[0] not in VERBS and not args[0].startswith("-"):
-            from stabbench.grammar import near
-
-            raise InputError(f"unknown command {args[0]!r}; {near(args[0], VERBS)}")
-        return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the verbs without importing them."""
@@ -86,6 +91,9 @@ def main(arguments: list[str] | None = None) -> Any:
         _fail(str(error), 2)
     except click.exceptions.Exit as error:
         sys.exit(error.exit_code)
+    except click.exceptions.NoArgsIsHelpError as error:
+        sys.stderr.write(f"{error.format_message()}\n")
+        sys.exit(2)
     except click.Abort:
         _fail("interrupted; the same command goes on where it stopped", 130)
     except click.ClickException as error:

@@ -50,15 +50,16 @@ def running(
     from stabbench.sweeps.api import run_plan
     from stabbench.sweeps.runner import CaseError, Options
 
+    shown = telling(planned.cases)
     options = Options(jobs, not keep_going, timeout)
     if dry_run:
         for case in planned.cases:
-            click.echo(f"{case.id}  {words(case)}")
+            click.echo(f"{case.id}  {words(case, shown)}")
         click.echo(f"{len(planned.cases)} cases")
         return 0
     directory = Path(output or Path("results") / Path(name).stem)
     start = time.monotonic()
-    with progress(len(planned.cases), directory) as show:
+    with progress(len(planned.cases), shown, directory) as show:
         try:
             store = run_plan(planned, directory, options, show)
         except CaseError as error:
@@ -69,13 +70,23 @@ def running(
     return 1 if {"failed", "timeout"} & set(statuses) else 0
 
 
-def words(case: Any) -> str:
+def telling(cases: Sequence[Any]) -> list[str]:
+    """The parameters that lines about these cases show: those always named, and all that differ."""
+    values: dict[str, set[str]] = {}
+    for case in cases:
+        for key, value in case.parameters.items():
+            values.setdefault(key, set()).add(repr(value))
+    differ = (key for key, found in values.items() if len(found) > 1)
+    return list(dict.fromkeys([*NAMED, *differ]))
+
+
+def words(case: Any, keys: Sequence[str]) -> str:
     """The parameters that tell cases apart, on one line."""
-    return " ".join(f"{key}={case[key]}" for key in NAMED if case.get(key) is not None)
+    return " ".join(f"{key}={case[key]}" for key in keys if case.get(key) is not None)
 
 
 @contextmanager
-def progress(total: int, directory: Path) -> Iterator[Any]:
+def progress(total: int, shown: Sequence[str], directory: Path) -> Iterator[Any]:
     """A bar on a terminal, a line per case elsewhere; both on stderr."""
     if not sys.stderr.isatty():
         done = 0
@@ -83,7 +94,7 @@ def progress(total: int, directory: Path) -> Iterator[Any]:
         def line(record: Any) -> None:
             nonlocal done
             done += 1
-            click.echo(f"[{done}] {_result(record)}", err=True)
+            click.echo(f"[{done}] {_result(record, shown)}", err=True)
 
         yield line
         return
@@ -96,14 +107,14 @@ def progress(total: int, directory: Path) -> Iterator[Any]:
     columns = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), now)
     with Progress(*columns, console=Console(stderr=True), transient=False) as bar:
         task = bar.add_task("", total=total, completed=len(Store(directory).records), at="")
-        yield lambda record: bar.update(task, advance=1, at=words(record.case)[:40])
+        yield lambda record: bar.update(task, advance=1, at=words(record.case, shown)[:40])
 
 
-def _result(record: Any) -> str:
+def _result(record: Any, shown: Sequence[str]) -> str:
     digits = record.measures.get("digits")
     result = f"{digits['worst']:.1f} digits" if digits else record.status
     reason = f" ({record.reason})" if record.reason else ""
-    return f"{words(record.case)}: {result}{reason}"
+    return f"{words(record.case, shown)}: {result}{reason}"
 
 
 def _counts(statuses: Sequence[str]) -> str:

@@ -5,19 +5,20 @@ from typing import Any
 
 import click
 
+from stabbench.cli import Group
 from stabbench.cli.options import described, names
 from stabbench.cli.runs import run_options, running
-from stabbench.grammar import describe
 
 KINDS = {
     "layers": "Networks whose layer products go through a code.",
     "descent": "Gradient descent with coded gradients.",
     "gossip": "Decentralized training with compressed gossip.",
 }
+HOLDERS = {int: "INTEGER,...", float: "NUMBER,...", str: "NAME,..."}
 SHORT = {"n": "-n", "stragglers": "-S", "precision": "-p"}
 
 
-class Kinds(click.Group):
+class Kinds(Group):
     """A group whose commands take one option per parameter of a case."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -55,8 +56,9 @@ def _command(name: str) -> click.Command:
         flags = [*([short] if short else []), f"--{key.replace('_', '-')}", key]
         default = defaults[key]
         shown = "" if default in (None, dataclasses.MISSING) else f"  [default: {default}]"
-        text = f"{texts.get(key) or describe(type_)}{shown}"
-        parameters.append(click.Option(flags, multiple=True, help=text[0].upper() + text[1:]))
+        parameters.append(
+            click.Option(flags, multiple=True, metavar=HOLDERS[type_], help=texts[key] + shown)
+        )
 
     def callback(source: str | None, **options: Any) -> int:
         run = {key: options.pop(key) for key in list(options) if key not in keys}
@@ -71,8 +73,8 @@ def _command(name: str) -> click.Command:
         callback=callback,
         help=(
             f"{KINDS[name]}\n\nThe grid is that of a preset ({known}) or a TOML file, with the "
-            "options in place of its values; every option takes a comma-separated list. Stop at "
-            "any moment: the same command goes on."
+            "options in place of its values; lists, with commas, make a grid. Stop at any moment: "
+            "the same command goes on."
         ),
     )
     return run_options(command)

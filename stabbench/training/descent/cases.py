@@ -47,26 +47,37 @@ class Request:
     Parameters
     ----------
     code : str
-        A gradient code of the grammar, or ``uncoded``.
-    n, stragglers : int
+        Gradient code, such as ``cyclic-repetition`` or ``kadhe[d=5,m=3]``; ``uncoded`` for none.
+    n : int
+        Number of workers.
+    stragglers : int
+        Number of stragglers that are tolerated, from 0 to n - 1.
     precision : str
+        Format of storage, gradients and decoding, such as ``float32``, or ``storage/decoding``.
     decoder : str
-        ``auto``: ``weights`` for exact codes, ``lstsq`` for approximate ones.
+        Name of a decoder; ``auto`` takes ``weights`` for exact codes, ``lstsq`` for approximate
+        ones.
     method : str
-        ``plain`` or ``nesterov``.
+        Kind of descent: ``plain`` or ``nesterov``.
     data : str
-        ``digits``, ``breast-cancer`` or a .npz file with X and y.
+        Labelled data: ``digits``, ``breast-cancer`` or a .npz file with X and y.
     iterations : int
-    rate, momentum : float
+        Number of iterations, a full gradient in each.
+    rate : float
+        Learning rate, constant over the iterations.
+    momentum : float
+        Momentum of ``nesterov``, from 0 to below 1; ``plain`` has none.
     arrivals : str
-        ``random`` (s of n straggle), ``latency[...]``, ``none`` (all reply) or ``times`` (the
-        n - s fastest of the time model).
+        Whose replies arrive: ``random`` (s of n straggle), ``latency[...]``, ``none`` (all reply)
+        or ``times`` (the n - s fastest of the time model).
     times : str
-        The time model, ``shifted[...]``.
+        Time model of the workers, ``shifted[x0=...,x_rate=...,y0=...,y_rate=...]``.
     spare : str
-        ``use`` or ``drop`` replies beyond those needed.
-    trials, seed : int
-        Trial t uses seed + t for data split and stragglers.
+        What becomes of replies beyond those needed: ``use`` or ``drop``.
+    trials : int
+        Number of runs; trial t uses seed + t for data split and stragglers.
+    seed : int
+        Seed of the first trial.
     """
 
     code: str

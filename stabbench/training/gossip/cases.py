@@ -36,41 +36,46 @@ class Request:
     Parameters
     ----------
     method : str
-        ``d-psgd``, ``naive``, ``dcd``, ``choco[order=...]``, ``deepsqueeze`` or
+        Method of training: ``d-psgd``, ``naive``, ``dcd``, ``choco[order=...]``, ``deepsqueeze`` or
         ``ecsd[variant=...,gradient=...]``.
     compressor : str
-        ``none``, ``top-k``, ``rand-k[shared=...]`` (``ratio`` or ``k``), ``threshold[value=...]``,
-        ``sign`` or ``qsgd[levels=...]``; d-psgd always sends everything.
+        What is sent of a vector: ``none`` (all of it), ``top-k``, ``rand-k[shared=...]`` (both with
+        ``ratio``, the fraction kept, or ``k``), ``threshold[value=...]``, ``sign`` or
+        ``qsgd[levels=...]``; d-psgd always sends everything.
     graph : str
-        ``ring``, ``torus``, ``hypercube``, ``complete``, ``exponential``, ``path``, ``star`` or
-        ``erdos-renyi[p=...,seed=...]``.
+        Who talks to whom: ``ring``, ``torus``, ``hypercube``, ``complete``, ``exponential``,
+        ``path``, ``star`` or ``erdos-renyi[p=...,seed=...]``.
     n : int
-        Workers.
+        Number of workers.
     weights : str
-        ``uniform`` or ``metropolis``.
+        Mixing weights: ``uniform`` (regular graphs only) or ``metropolis``.
     problem : str
-        ``logistic``, ``least-squares``, ``softmax`` or ``perceptron``, each with parameters.
+        What is minimised: ``logistic``, ``least-squares``, ``softmax`` or ``perceptron``, each with
+        parameters.
     precision : str
-        One format for all, or ``model/memory/wire``.
+        One format for all, such as ``float32``, or ``model/memory/wire``.
     mixing : str
-        ``difference``, ``sum`` or ``sum-complement``.
+        Form of the mixing sum: ``difference``, ``sum`` or ``sum-complement``.
     accumulation : str
-        ``auto`` (the method's own), ``naive``, ``rounding-aware``, ``two-term`` or ``kahan``.
+        How models and memories are summed up: ``auto`` (the method's own), ``naive``,
+        ``rounding-aware``, ``two-term`` or ``kahan``.
     sender : str
-        ``rounded`` or ``unrounded``.
+        What a sender adds to its own model: the message ``rounded`` to the wire, as its neighbours
+        do, or ``unrounded``.
     rate : float
         Learning rate gamma; 0 takes it from the stability limits.
     consensus : float
         Consensus step eta; 0 takes it from the stability limits, 1 for d-psgd, naive and dcd.
     decay : float
-        Step t = 0, 1, ... has the learning rate gamma / (1 + decay t).
+        Decay of the learning rate: step t = 0, 1, ... has gamma / (1 + decay t).
     steps : int
+        Number of steps.
     batch : int
         Samples per worker and step; 0 takes all.
     seed : int
-        Picks data, masks and batches.
+        Seed of data, masks and batches.
     points : int
-        About how many steps are recorded.
+        Number of steps that are recorded, about.
     """
 
     method: str

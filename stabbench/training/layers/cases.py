@@ -38,25 +38,39 @@ class Request:
     Parameters
     ----------
     code : str
-        A code of the grammar for matrix-vector products, or ``uncoded``.
-    n, stragglers : int
+        Code for matrix-vector products, such as ``gaussian`` or ``polynomial[nodes=leja]``;
+        ``uncoded`` for none.
+    n : int
+        Number of workers.
+    stragglers : int
+        Number of stragglers that are tolerated, from 0 to n - 1.
     precision : str
+        Format of storage, products and decoding, such as ``float32``, or ``storage/decoding``.
     decoder : str
-        ``auto``: ``solve`` for codes with a generator, ``zigzag`` for shift-and-add.
+        Name of a decoder; ``auto`` takes ``solve`` for codes with a generator, ``zigzag`` for
+        shift-and-add.
     mode : str
-        ``naive``: the master encodes the weights for every product. ``deu``: workers keep coded
-        weights, encode the vectors they are sent and update.
+        Who encodes the weights. ``naive``: the master, for every product. ``deu``: workers keep
+        coded weights, encode the vectors they are sent and update.
     data : str
-        ``digits``, ``breast-cancer`` or a .npz file with X and y.
-    width, depth : int
-        Units of a hidden layer, and hidden layers. A block has ceil(width / k) rows.
-    steps, batch : int
+        Labelled data: ``digits``, ``breast-cancer`` or a .npz file with X and y.
+    width : int
+        Units of every hidden layer; a block has ceil(width / k) rows.
+    depth : int
+        Number of hidden layers.
+    steps : int
+        Number of steps of stochastic gradient descent.
+    batch : int
+        Samples in a step, at most all of them.
     rate : float
-        Learning rate.
+        Learning rate, constant over the steps.
     arrivals : str
-        ``random`` (s of n straggle), ``latency[...]`` or ``none`` (all reply).
-    trials, seed : int
-        Trial t uses seed + t for weights, batches, data split and stragglers.
+        Whose replies arrive: ``random`` (s of n straggle), ``latency[...]`` or ``none`` (all
+        reply).
+    trials : int
+        Number of runs; trial t uses seed + t for weights, batches, data split and stragglers.
+    seed : int
+        Seed of the first trial.
     """
 
     code: str
