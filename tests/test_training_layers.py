@@ -601,6 +601,18 @@ def test_unknown_keys_of_a_grid_are_refused(tmp_path: Path) -> None:
         plan(str(file), {})
     with pytest.raises(InputError, match="codes is missing"):
         plan(None, {"width": 8})
+    file.write_text('[[grid]]\ncodes = ["dct"]\ncode = "haar"\n', encoding="utf-8")
+    with pytest.raises(InputError, match="grid 1: both code and codes; give one of them"):
+        plan(str(file), {})
+
+
+@pytest.mark.parametrize("name", ["code", "codes"])
+def test_options_replace_the_codes_of_a_file_under_either_name(tmp_path: Path, name: str) -> None:
+    file = tmp_path / "own.toml"
+    for first, second in (("code", "codes"), ("codes", "code")):
+        file.write_text(f'{first} = "dct"\n[[grid]]\n{second} = "gaussian"\n', encoding="utf-8")
+        assert [case["code"] for case in plan(str(file), {}).cases] == ["gaussian[seed=0,select=1]"]
+        assert [case["code"] for case in plan(str(file), {name: "uncoded"}).cases] == ["uncoded"]
 
 
 def test_combinations_that_do_not_exist_are_skipped() -> None:

@@ -95,16 +95,26 @@ def load(kind: Kind, source: str | None, overrides: Mapping[str, Any]) -> Tables
     InputError
         Unknown preset, a file that cannot be read or is no TOML.
     """
+    chosen = _keyed(kind, "options", overrides)
     if source is None:
-        return [("options", dict(overrides))]
+        return [("options", chosen)]
     document = _document(kind, source)
     tables = document.pop("grid", [])
     if not isinstance(tables, list) or not tables:
         raise InputError(f"{source}: holds no [[grid]] table")
-    return [
-        (f"{source}, grid {number}", {**document, **table, **overrides})
-        for number, table in enumerate(tables, start=1)
-    ]
+    common = _keyed(kind, source, document)
+    found = []
+    for number, table in enumerate(tables, start=1):
+        where = f"{source}, grid {number}"
+        found.append((where, common | _keyed(kind, where, table) | chosen))
+    return found
+
+
+def _keyed(kind: Kind, where: str, table: Mapping[str, Any]) -> dict[str, Any]:
+    """A table with its key field under one name, so that a later table replaces an earlier one."""
+    if kind.key in table and kind.plural in table:
+        raise InputError(f"{where}: both {kind.key} and {kind.plural}; give one of them")
+    return {kind.key if name == kind.plural else name: value for name, value in table.items()}
 
 
 def _document(kind: Kind, source: str) -> dict[str, Any]:
@@ -162,14 +172,14 @@ def plan(kind: Kind, tables: Tables) -> Plan:
 def _axes(kind: Kind, where: str, table: Mapping[str, Any]) -> dict[str, tuple[Any, ...]]:
     keys = kind.keys
     axes: dict[str, tuple[Any, ...]] = {}
-    for name, value in table.items():
-        key = kind.key if name == kind.plural else name
+    for key, value in table.items():
         if key not in keys:
-            raise InputError(f"{where}: unknown key {name!r}; {near(name, (kind.plural, *keys))}")
+            raise InputError(f"{where}: unknown key {key!r}; {near(key, (kind.plural, *keys))}")
+        named = kind.plural if key == kind.key else key
         values = tuple(value) if isinstance(value, list | tuple) else (value,)
         if not values:
-            raise InputError(f"{where}: {name} is empty; give at least one value")
-        axes[key] = tuple(_typed(keys[key], item, f"{where}: {name}") for item in values)
+            raise InputError(f"{where}: {named} is empty; give at least one value")
+        axes[key] = tuple(_typed(keys[key], item, f"{where}: {named}") for item in values)
     if kind.key not in axes:
         raise InputError(f"{where}: {kind.plural} is missing; give at least one")
     return axes
