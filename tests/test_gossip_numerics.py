@@ -156,6 +156,36 @@ def test_every_method_keeps_its_replicas(name: str, formats: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("name", "lost"),
+    [
+        ("d-psgd", (False, False)),
+        ("naive", (False, True)),
+        ("dcd", (True, True)),
+        ("choco", (False, False)),
+        ("choco[order=compress-first]", (False, False)),
+        ("deepsqueeze", (False, False)),
+        ("ecsd", (False, False)),
+        ("ecsd[variant=targeted]", (False, False)),
+    ],
+)
+def test_drifts_hold_rounding_and_what_is_lost(name: str, lost: tuple[bool, bool]) -> None:
+    sends = {"d-psgd": "none", "ecsd[variant=targeted]": "rand-k[shared=true]"}.get(name, "top-k")
+    chosen = method(name)
+    setting = Setting(
+        mixing("ring", 8),
+        compressor(sends),
+        Formats.of("float64"),
+        0.01,
+        0.05,
+        accumulation=chosen.accumulations[0],
+    )
+    local = problem("logistic[dimension=20,samples=20]").build(8, seed=0)
+    last = simulate(chosen, setting, local, Run(100)).last
+    for drift, loses in zip((last.local, last.common), lost, strict=True):
+        assert drift > 1e-3 if loses else drift < 1e-14
+
+
+@pytest.mark.parametrize(
     "sends", ["none", "top-k[ratio=0.1]", "top-k[ratio=0.01]", "rand-k[ratio=0.1]"]
 )
 def test_pass_line_of_float32(sends: str) -> None:

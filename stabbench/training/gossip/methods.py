@@ -61,7 +61,7 @@ class Method(ABC):
         """Advance all workers by one step; whether all numbers stay bounded."""
 
     def held(self, state: State) -> list[Array]:
-        """The arrays that exact arithmetic would sum to x_0 + all increments."""
+        """The arrays that exact arithmetic would sum to x_0 + all increments if none is lost."""
         return state.held
 
     def memory(self, state: State) -> Array | None:

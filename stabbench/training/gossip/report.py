@@ -50,8 +50,20 @@ PANELS = 4
 """Most panels in one figure."""
 TERMS = (
     ("ecsd", "A reconstruction from the abstract of its paper; the paper's listing is not public."),
-    ("I1", "Greatest |x_i + e_i - x_0 - sum of the increments formed|: 0 without rounding."),
-    ("I2", "Greatest |mean(x_i + e_i) - x_0 + sum of mean gamma g_i|: 0 without rounding."),
+    (
+        "I1",
+        (
+            "Greatest |x_i + e_i - x_0 - sum of the increments formed|: rounding alone, except in "
+            "dcd, which loses what it does not send."
+        ),
+    ),
+    (
+        "I2",
+        (
+            "Greatest |mean(x_i + e_i) - x_0 + sum of mean gamma g_i|: rounding alone, except in "
+            "dcd and naive, which lose what they do not send."
+        ),
+    ),
     ("u", "Unit round-off of the format of the models."),
     ("replica difference", "Between a neighbour's copy of a model and the model; must be 0."),
     (
