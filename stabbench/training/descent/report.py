@@ -150,7 +150,7 @@ def _plots(
     for page in range(0, len(found), PANELS):
         number = f"-{page // PANELS + 1}" if len(found) > PANELS else ""
         rows = curve_rows(found[page : page + PANELS])
-        yield curve_plot(name + number, title, CAPTION, rows, label, log=True)
+        yield curve_plot(name + number, title, CAPTION, rows, label, log=True, across="iteration")
 
 
 def _line(record: Record, scheme: str, measure: str) -> tuple[str, Curve, int]:

@@ -68,12 +68,17 @@ def panels(found: Sequence[Entry]) -> dict[str, list[Entry]]:
 def short(key: str, text: Any) -> str:
     """A name of the grammar without the parameters that have their default.
 
+    The one or two numbers of methods and compressors speak for themselves, those of problems and
+    graphs do not.
+
     Examples
     --------
     >>> short("compressor", "rand-k[ratio=0.1,shared=false]")
     'rand-k 0.1'
     >>> short("method", "ecsd[variant=full,gradient=private]")
     'ecsd private'
+    >>> short("problem", "logistic[dimension=50,samples=100]")
+    'logistic dimension=50 samples=100'
     """
     if key not in NAMES:
         return str(text)
@@ -90,11 +95,10 @@ def short(key: str, text: Any) -> str:
     }
     spec = parse(str(text))
     fields: Mapping[str, Any] = getattr(registries[key][spec.name], "__dataclass_fields__", {})
-    words = [
-        str(value) if not isinstance(value, bool) else name
-        for name, value in spec.parameters
-        if value != fields[name].default
-    ]
+    given = [(name, value) for name, value in spec.parameters if value != fields[name].default]
+    if key in PANEL:
+        return " ".join([spec.name, *(f"{name}={value}" for name, value in given)])
+    words = (name if isinstance(value, bool) else str(value) for name, value in given)
     return " ".join([spec.name, *words])
 
 

@@ -68,14 +68,23 @@ def curve_rows(
 
 
 def curve_plot(
-    name: str, title: str, caption: str, rows: list[dict[str, Any]], label: str, *, log: bool
+    name: str,
+    title: str,
+    caption: str,
+    rows: list[dict[str, Any]],
+    label: str,
+    *,
+    log: bool,
+    across: str = "step",
 ) -> Plot:
     """A plot of curves: lines are means over trials, bands reach from the least to the greatest."""
     data = table(name, title, COLUMNS, rows)
-    return Plot(name, title, caption, data, functools.partial(draw, label=label, log=log))
+    return Plot(
+        name, title, caption, data, functools.partial(draw, label=label, log=log, across=across)
+    )
 
 
-def draw(data: Table, *, label: str, log: bool) -> "Figure":
+def draw(data: Table, *, label: str, log: bool, across: str) -> "Figure":
     """Draw a table of curves, panels below each other."""
     from matplotlib.figure import Figure
 
@@ -89,7 +98,7 @@ def draw(data: Table, *, label: str, log: bool) -> "Figure":
         mine = [row for row in rows if row["panel"] == panel]
         axes.set_title(setting)
         axes.set_ylabel(label)
-        axes.set_xlabel("step")
+        axes.set_xlabel(across)
         _panel(axes, mine, log=log)
     return figure
 
