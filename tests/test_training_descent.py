@@ -19,6 +19,7 @@ from stabbench.report import report
 from stabbench.sweeps.case import Record
 from stabbench.sweeps.store import Store
 from stabbench.training import api
+from stabbench.training.descent import cases
 from stabbench.training.descent.cases import Request, Setup, chosen_decoder
 from stabbench.training.descent.descend import Descent, Method, Scheme, Sums, descend
 from stabbench.training.descent.softmax import Regression
@@ -319,3 +320,17 @@ def test_more_partitions_than_samples_are_refused_before_any_run() -> None:
     with pytest.raises(InputError, match="1439 partitions of 1438 training samples; allowed"):
         Request("uncoded", n=1439).case()
     assert Request("uncoded", n=1438).case()["n"] == 1438
+
+
+def test_the_first_call_of_kernels_is_no_measured_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    lengths: list[int] = []
+
+    def watched(scheme: Scheme, method: Method, *rest: Any) -> Descent:
+        if scheme.code is not None:
+            lengths.append(method.iterations)
+        return descend(scheme, method, *rest)
+
+    monkeypatch.setattr(cases, "descend", watched)
+    record = evaluate("cyclic-mds", iterations=3, trials=2)
+    assert lengths == [1, 3, 3]
+    assert [len(errors) for errors in record.gradient_errors] == [3, 3]

@@ -26,7 +26,7 @@ from stabbench.report import report
 from stabbench.sweeps.case import Record
 from stabbench.sweeps.store import Store
 from stabbench.training import api
-from stabbench.training.layers import structure
+from stabbench.training.layers import cases, structure
 from stabbench.training.layers.arrivals import arrivals
 from stabbench.training.layers.cases import chosen_decoder, summary
 from stabbench.training.layers.coding import Coding
@@ -460,6 +460,20 @@ def test_a_divergence_is_a_record_and_the_others_go_on(stored: Path) -> None:
         ("uncoded", "local"): "ok",
         **{(name, mode): "ok" for name in ("gaussian", "shift-add") for mode in ("naive", "deu")},
     }
+
+
+def test_the_first_call_of_kernels_is_no_measured_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    trained: list[tuple[Any, int]] = []
+
+    def watched(scheme: Scheme, plan: Plan, data: Any, seed: int) -> Run:
+        if scheme.code is not None:
+            trained.append((plan.steps, seed))
+        return train(scheme, plan, data, seed)
+
+    monkeypatch.setattr(cases, "train", watched)
+    record = evaluate("gaussian", width=8, depth=1, steps=3, trials=2, seed=5)
+    assert trained == [(1, 5), (3, 5), (3, 6)]
+    assert len(record.layer_errors["forward 1"]) == 2
 
 
 def test_products_that_the_first_trial_never_formed_are_kept() -> None:
