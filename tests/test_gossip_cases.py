@@ -217,6 +217,8 @@ def test_map_draws_no_limit_where_none_is_known() -> None:
     cases = plan(None, {"methods": "naive", "problem": "logistic[dimension=9]", **axes}).cases
     (plot,) = stability_map([compute(case) for case in cases])
     assert plot.data.values("limit") == [None] * 4
+    titles = [axes.get_title() for axes in plot.draw(plot.data).axes]
+    assert titles == ["naive, top-k, logistic\ndimension=9, ring"]
     assert render(plot, ["png"])["png"].startswith(b"\x89PNG")
 
 

@@ -192,7 +192,8 @@ def margin(load: Load) -> float:
     (2 - delta), with max(1 - W_ii) for independent masks; or, if that comes first, the limit
     gamma h + eta lambda_max(I - W) = 2 of gossip without masks. With the gradient at x + e the
     first is found by bisection of the second moments of all modes under a common mask, and the
-    consensus step alone must keep its limit, for directions without curvature.
+    consensus step alone must keep its limit, for directions without curvature. The gradient at
+    x + e + q counts as one at x + e, which is stable for fewer steps.
 
     Parameters
     ----------

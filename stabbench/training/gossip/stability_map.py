@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+import textwrap
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -36,6 +37,8 @@ CAPTION = (
     "Line: limit of the mean square under random masks, with the run's learning rate where it is "
     "given. Single runs may survive a little beyond it, top-k further."
 )
+WIDEST = 34
+"""Characters of a title that fit above one of several panels."""
 GROWS = 1.5
 """A consensus distance that grows by more than this in the second half counts as unstable."""
 
@@ -113,7 +116,7 @@ def draw(data: Table) -> "Figure":
     all_axes = figure.subplots(1, len(shown), squeeze=False)[0]
     for axes, (panel, setting) in zip(all_axes, shown, strict=True):
         axes.set(xscale="log", yscale="log", xlabel="fraction kept", ylabel="consensus step")
-        axes.set_title(setting.replace(", ", "\n", 1))
+        axes.set_title(textwrap.fill(setting, WIDEST, break_on_hyphens=False))
         _panel(axes, [row for row in rows if row["panel"] == panel])
     all_axes[-1].legend(loc="upper left", bbox_to_anchor=(1.02, 1.0))
     return figure
