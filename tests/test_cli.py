@@ -65,7 +65,7 @@ def with_option(*changes: str) -> list[str]:
         (("-S", "-1"), "n=5 workers, -1 stragglers; allowed are stragglers from 0 to n - 1"),
         (("-n", "five"), "-n five: allowed are integers, as 10,20 or 8:20:4"),
         (("-n", "4:8:0"), "-n 4:8:0: allowed are integers"),
-        (("-n", "9:5"), "n is missing"),
+        (("-n", "9:5"), "-n 9:5: an empty range; allowed are ranges that rise"),
         (("-p", "float8"), "precision 'float8': allowed are"),
         (("-d", "slove"), "unknown decoder 'slove'; did you mean solve"),
         (("-d", "refined[steps=0]"), "steps=0; allowed is 1 .. 100"),
@@ -121,6 +121,11 @@ def test_wrong_sweeps_are_refused_and_change_nothing(
         (("list", "decoders", "--group", "mds"), "--group is for codes"),
         (("info", "polynomail"), "unknown name 'polynomail'; did you mean polynomial"),
         (("info", "none.py:X"), "none.py: cannot be read"),
+        (("info", "gaussian[sead=1]"), "gaussian: unknown parameter 'sead'; did you mean seed"),
+        (("train", "layer"), "unknown command train 'layer'; did you mean layers"),
+        (("worst", "dct", "-n", "5", "-S", "1", "-j", "0"), "'--threads': 0 is not in the range"),
+        (("worst", "dct", "-n", "5", "-S", "1", "--format", "gif"), "plot format 'gif'; allowed"),
+        (("explore", "gradient", "-n", "4", "--format", "gif"), "plot format 'gif'; allowed"),
         (("check", "dct", "-n", "5"), "Missing option"),
         (("check", "dct", "-n", "5", "-S", "5"), "stragglers=5 of n=5; allowed is 0 .. n-1"),
         (("check", "dct", "-n", "5", "-S", "1", "--limit", "0"), "limit"),
@@ -137,6 +142,35 @@ def test_show_needs_an_id_that_exists_once(results: Path) -> None:
     shown = json.loads(run("show", results, case_id[:6]).out)
     assert shown["id"] == case_id
     assert shown["environment"]["packages"]["numpy"] == np.__version__
+
+
+@pytest.mark.parametrize("tolerance", ["-1", "nan"])
+def test_a_tolerance_is_a_number_of_digits(results: Path, tolerance: str) -> None:
+    words = refused("compare", results, results, "--tolerance", tolerance)
+    assert words.endswith("allowed are digits >= 0")
+
+
+@pytest.mark.parametrize("group", [(), ("train",)])
+def test_without_a_verb_the_help_keeps_its_lines(group: tuple[str, ...]) -> None:
+    done = run(*group)
+    assert done.status == 2
+    assert done.out == ""
+    assert done.err == run(*group, "--help").out
+
+
+@pytest.mark.parametrize("state", ["[]", "{}", '{"extreme": [[]]}', "{"])
+def test_a_damaged_state_of_a_scan_is_refused(tmp_path: Path, state: str) -> None:
+    (tmp_path / "state.json").write_text(state)
+    done = run("worst", "dct", "-n", "5", "-S", "1", "-o", tmp_path)
+    assert done.status == 2
+    assert "Traceback" not in done.err
+    assert done.err.splitlines()[-1].startswith("stabbench: ")
+    assert (tmp_path / "state.json").read_text() == state
+
+
+def test_one_case_is_one_case(tmp_path: Path) -> None:
+    assert run("sweep", *SMALL, "--dry-run").out.endswith("\n1 case\n")
+    assert run("sweep", *SMALL, "-o", tmp_path).out.startswith("1 case: 1 ok in ")
 
 
 @pytest.mark.parametrize(
@@ -404,7 +438,7 @@ def test_an_interrupt_is_one_line_and_keeps_the_records(tmp_path: Path, jobs: in
         out, err = process.communicate(timeout=60)
     assert process.returncode == 130
     assert out == ""
-    lines = [line for line in [first, *err.splitlines()] if line.strip() and line[0] != "["]
+    lines = [line for line in [first, *err.splitlines()] if not line.startswith("[")]
     assert lines == ["stabbench: interrupted; the same command goes on where it stopped"]
     announced = 1 + sum(line.startswith("[") for line in err.splitlines())
     store = Store.existing(tmp_path)

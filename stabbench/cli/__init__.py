@@ -4,11 +4,12 @@ import importlib
 import io
 import os
 import sys
-from typing import Any
+from typing import Any, ClassVar
 
 import click
 
 from stabbench import __version__
+from stabbench.cli.groups import LazyGroup
 from stabbench.errors import InputError
 
 VERBS = {
@@ -26,42 +27,26 @@ VERBS = {
     "check": ("stabbench.cli.check", "Test whether a code keeps its promises."),
     "doctor": ("stabbench.cli.doctor", "Examine the environment and known traps."),
 }
+RESUMED = ("sweep", "train")
+INTERRUPTED = 130
 
 
-class Group(click.Group):
-    """A group that refuses an unknown command with the nearest ones."""
+class Verbs(LazyGroup):
+    """The verbs of the command line."""
 
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        """The command that the first argument names."""
-        known = self.list_commands(ctx)
-        if args and args[0] not in known and not args[0].startswith("-"):
-            from stabbench.grammar import near
+    texts: ClassVar = {name: text for name, (_, text) in VERBS.items()}
 
-            raise InputError(f"unknown command {args[0]!r}; {near(args[0], known)}")
-        return super().resolve_command(ctx, args)
-
-
-class Verbs(Group):
-    """A group that imports a verb only when it is called."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        """The names of all verbs, in the order of a session."""
-        return list(VERBS)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """The command of a verb."""
-        if cmd_name not in VERBS:
-            return None
-        module = importlib.import_module(VERBS[cmd_name][0])
-        command: click.Command = getattr(module, f"{cmd_name}_command")
+    def make(self, name: str) -> click.Command:
+        """The command of a verb, imported now."""
+        command: click.Command = getattr(importlib.import_module(VERBS[name][0]), f"{name}_command")
         return command
 
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """List the verbs without importing them."""
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, text) for name, (_, text) in VERBS.items()])
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the verb; an interrupt is raised as what `main` reports in one line."""
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            raise click.Abort(_interrupted(ctx.invoked_subcommand)) from None
 
 
 @click.group(
@@ -91,21 +76,29 @@ def main(arguments: list[str] | None = None) -> Any:
         _fail(str(error), 2)
     except click.exceptions.Exit as error:
         sys.exit(error.exit_code)
+    except click.Abort as error:
+        _fail(str(error) or _interrupted(), INTERRUPTED)
     except click.exceptions.NoArgsIsHelpError as error:
-        sys.stderr.write(f"{error.format_message()}\n")
+        error.show()
         sys.exit(2)
-    except click.Abort:
-        _fail("interrupted; the same command goes on where it stopped", 130)
     except click.ClickException as error:
         _fail(error.format_message(), 2)
     except KeyboardInterrupt:
-        _fail("interrupted; the same command goes on where it stopped", 130)
+        _fail(_interrupted(), INTERRUPTED)
     except BrokenPipeError:
         # the reader of our output has left; a second failure at exit would only add noise
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(141)
 
 
+def _interrupted(verb: str | None = None) -> str:
+    """What is said of an interrupted verb."""
+    again = "; the same command goes on where it stopped" if verb in RESUMED else ""
+    return f"interrupted{again}"
+
+
 def _fail(message: str, status: int) -> None:
+    if status == INTERRUPTED and sys.stderr.isatty():
+        sys.stderr.write("\n")  # below the ^C
     sys.stderr.write(f"stabbench: {' '.join(message.split())}\n")
     sys.exit(status)

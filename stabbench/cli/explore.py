@@ -2,6 +2,7 @@
 
 import sys
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -25,18 +26,7 @@ DESIGNS = ("gradient",)
 @click.option("--seed", default=0, show_default=True, help="Seed of data and random patterns.")
 @click.option("-o", "--output", type=click.Path(), help="Directory for table and plot.")
 @click.option("--format", "formats", default="png,svg", show_default=True, help="Kinds of plots.")
-def explore_command(
-    design: str,
-    n: int,
-    schemes: tuple[str, ...],
-    stragglers: tuple[str, ...],
-    precision: tuple[str, ...],
-    decoder: str,
-    patterns: str,
-    seed: int,
-    output: str | None,
-    formats: str,
-) -> None:
+def explore_command(design: str, n: int, output: str | None, formats: str, **options: Any) -> None:
     """Table all (d, s, m) that gradient codes admit with n workers.
 
     Load d, stragglers s and communication 1/m of every design, with its worst condition number,
@@ -44,25 +34,27 @@ def explore_command(
     """
     from stabbench.analysis import explore
     from stabbench.report import gradient, render
+    from stabbench.report.plots.base import known_formats
     from stabbench.report.worst import save
 
     if design not in DESIGNS:
         raise InputError(f"explore {design!r}: {near(design, DESIGNS)}")
+    kinds = known_formats(names((formats,)))
     rows = explore.gradient(
         n,
-        names(schemes) or explore.SCHEMES,
-        stragglers=integers("-S", stragglers) or None,
-        precisions=names(precision) or ("float32", "float64"),
-        decoder=decoder,
-        patterns=patterns,
-        seed=seed,
+        names(options["schemes"]) or explore.SCHEMES,
+        stragglers=integers("-S", options["stragglers"]) or None,
+        precisions=names(options["precision"]) or ("float32", "float64"),
+        decoder=options["decoder"],
+        patterns=options["patterns"],
+        seed=options["seed"],
         progress=_tell,
     )
     if sys.stderr.isatty():
         click.echo("\r" + " " * 60 + "\r", err=True, nl=False)
     click.echo(render.text_for(sys.stdout, gradient.designs_table(rows, n)), nl=False)
     if output is not None:
-        for path in save(gradient.designs_plot(rows, n), Path(output), names((formats,))):
+        for path in save(gradient.designs_plot(rows, n), Path(output), kinds):
             click.echo(f"written {path}")
 
 

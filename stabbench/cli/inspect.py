@@ -7,7 +7,7 @@ import click
 
 from stabbench.cli.options import names
 from stabbench.errors import InputError
-from stabbench.grammar import near, parameters_of, parse
+from stabbench.grammar import Parameter, near, parameters_of, parse
 
 KINDS = ("codes", "decoders", "problems", "data", "precisions", "patterns", "presets")
 
@@ -43,22 +43,30 @@ def info_command(name: str) -> None:
     ]
     if ".py:" in name:
         kinds = [("code", {spec.name: CODES.find(spec)}, {})]
-    found = []
+    found, allowed = [], set()
     for noun, members, aliases in kinds:
         own = aliases.get(spec.name, spec.name)
         if own in members:
             also = [alias for alias, meant in aliases.items() if meant == own]
             found.append(_explanation(noun, members[own], also))
+            allowed |= set(_parameters(noun, members[own]))
     if not found:
         known = {word for _, members, aliases in kinds for word in (*members, *aliases)}
         raise InputError(f"unknown name {name!r}; {near(spec.name, known)}")
+    for key, _ in spec.parameters:
+        if key not in allowed:
+            raise InputError(f"{spec.name}: unknown parameter {key!r}; {near(key, allowed)}")
     click.echo("\n\n".join(found))
 
 
-def _explanation(noun: str, cls: Any, aliases: list[str]) -> str:
+def _parameters(noun: str, cls: Any) -> dict[str, Parameter]:
     from stabbench.codes import base as codes
     from stabbench.problems import base as problems
 
+    return parameters_of(cls, (problems if noun == "problem" else codes).FIXED)
+
+
+def _explanation(noun: str, cls: Any, aliases: list[str]) -> str:
     lines = [f"{cls.name} ({noun}{', also ' if aliases else ''}{', '.join(aliases)})"]
     lines += ["", _definition(cls), ""]
     lines += [f"source: {cls.source}"] if getattr(cls, "source", "") else []
@@ -66,7 +74,7 @@ def _explanation(noun: str, cls: Any, aliases: list[str]) -> str:
         lines.append(f"groups: {', '.join(sorted(cls.groups))}")
     if getattr(cls, "problems", None):
         lines.append(f"problems: {', '.join(cls.problems)}")
-    parameters = parameters_of(cls, (problems if noun == "problem" else codes).FIXED)
+    parameters = _parameters(noun, cls)
     lines.append("parameters:" if parameters else "parameters: none")
     for parameter in parameters.values():
         default = "required" if parameter.required else _default(parameter.default)

@@ -25,6 +25,8 @@ def integers(option: str, values: tuple[str, ...]) -> list[int]:
             numbers = []
         if len(numbers) == 1:
             found += numbers
+        elif len(numbers) in (2, 3) and numbers[0] > numbers[1]:
+            raise InputError(f"{option} {part}: an empty range; allowed are ranges that rise")
         elif len(numbers) in (2, 3) and (step := (*numbers, 1)[2]) > 0:
             found += range(numbers[0], numbers[1] + 1, step)
         else:

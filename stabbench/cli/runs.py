@@ -55,7 +55,7 @@ def running(
     if dry_run:
         for case in planned.cases:
             click.echo(f"{case.id}  {words(case, shown)}")
-        click.echo(f"{len(planned.cases)} cases")
+        click.echo(_cases(len(planned.cases)))
         return 0
     directory = Path(output or Path("results") / Path(name).stem)
     start = time.monotonic()
@@ -119,4 +119,8 @@ def _result(record: Any, shown: Sequence[str]) -> str:
 
 def _counts(statuses: Sequence[str]) -> str:
     kinds = sorted(set(statuses), key=lambda status: (status != "ok", status))
-    return f"{len(statuses)} cases: " + ", ".join(f"{statuses.count(k)} {k}" for k in kinds)
+    return f"{_cases(len(statuses))}: " + ", ".join(f"{statuses.count(k)} {k}" for k in kinds)
+
+
+def _cases(number: int) -> str:
+    return "1 case" if number == 1 else f"{number} cases"

@@ -1,11 +1,11 @@
 """The verb ``train``: coded layers, coded descent and compressed gossip."""
 
 import dataclasses
-from typing import Any
+from typing import Any, ClassVar
 
 import click
 
-from stabbench.cli import Group
+from stabbench.cli.groups import LazyGroup
 from stabbench.cli.options import described, names
 from stabbench.cli.runs import run_options, running
 
@@ -15,24 +15,17 @@ KINDS = {
     "gossip": "Decentralized training with compressed gossip.",
 }
 HOLDERS = {int: "INTEGER,...", float: "NUMBER,...", str: "NAME,..."}
-SHORT = {"n": "-n", "stragglers": "-S", "precision": "-p"}
+SHORT = {"n": "-n", "stragglers": "-S", "precision": "-p", "decoder": "-d"}
 
 
-class Kinds(Group):
-    """A group whose commands take one option per parameter of a case."""
+class Kinds(LazyGroup):
+    """The kinds of training; their commands take one option per parameter of a case."""
 
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        """The kinds of training."""
-        return list(KINDS)
+    texts: ClassVar = KINDS
 
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+    def make(self, name: str) -> click.Command:
         """The command of a kind, made from the fields of its cases."""
-        return _command(cmd_name) if cmd_name in KINDS else None
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """List the kinds without importing them."""
-        with formatter.section("Commands"):
-            formatter.write_dl(list(KINDS.items()))
+        return _command(name)
 
 
 @click.command("train", cls=Kinds)

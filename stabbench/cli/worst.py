@@ -13,14 +13,19 @@ from stabbench.cli.options import workers
 from stabbench.errors import InputError
 
 SAVE_EVERY = 5.0
+MANY = click.IntRange(min=1)
 
 
 @click.command("worst")
 @click.argument("code")
 @workers
 @click.option("-p", "--precision", default="float64", show_default=True, help="Or exact.")
-@click.option("-j", "--threads", default=2, show_default=True, help="Threads of the scan.")
-@click.option("--limit", default=200_000_000, show_default=True, help="Most patterns visited.")
+@click.option(
+    "-j", "--threads", type=MANY, default=2, show_default=True, help="Threads of the scan."
+)
+@click.option(
+    "--limit", type=MANY, default=200_000_000, show_default=True, help="Most patterns visited."
+)
 @click.option("-o", "--output", type=click.Path(), help="Directory for plot, data and state.")
 @click.option("--format", "formats", default="png,svg", show_default=True, help="Kinds of plots.")
 def worst_command(
@@ -44,9 +49,9 @@ def worst_command(
     from stabbench.cli.options import names
     from stabbench.codes.registry import code as build
     from stabbench.report import worst
+    from stabbench.report.plots.base import known_formats
 
-    if threads < 1 or limit < 1:
-        raise InputError("worst: threads and limit; allowed are integers >= 1")
+    kinds = known_formats(names((formats,)))
     built = build(code, n, stragglers)
     system, generator = stored_system(built, precision)
     state = None if output is None else Path(output) / "state.json"
@@ -68,7 +73,7 @@ def worst_command(
     click.echo("\n".join(worst.lines(found, name, grown)))
     click.echo(f"in all          {time.perf_counter() - started:.3g} s with preparation")
     if output is not None:
-        for path in worst.write(found, name, grown, Path(output), names((formats,))):
+        for path in worst.write(found, name, grown, Path(output), kinds):
             click.echo(f"written         {path}")
         assert state is not None
         state.unlink(missing_ok=True)

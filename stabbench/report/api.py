@@ -7,10 +7,9 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from stabbench.errors import InputError
-from stabbench.grammar import near
 from stabbench.report import render, tables
 from stabbench.report.files import write
-from stabbench.report.plots.base import FORMATS, Plot
+from stabbench.report.plots.base import Plot, known_formats
 from stabbench.report.plots.base import render as draw
 from stabbench.report.sections import Section, sections
 from stabbench.report.table import Table
@@ -91,9 +90,7 @@ def report(
     """
     from stabbench.report.html import page
 
-    for name in formats:
-        if name not in FORMATS:
-            raise InputError(f"plot format {name!r}; {near(name, FORMATS)}")
+    formats = known_formats(formats)
     store = Store.existing(directory)
     records = [store.records[case] for case in store.expected if case in store.records]
     if not records:

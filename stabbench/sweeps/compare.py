@@ -5,6 +5,7 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
+from stabbench.errors import InputError
 from stabbench.sweeps.case import Record
 
 Change = Literal["worse", "better", "same", "new", "missing"]
@@ -55,7 +56,14 @@ def compare(old: Iterable[Record], new: Iterable[Record], tolerance: float = 0.5
     -------
     list of Pair
         Worse first, by the digits lost.
+
+    Raises
+    ------
+    InputError
+        A tolerance that is negative or no number.
     """
+    if not tolerance >= 0:
+        raise InputError(f"compare: tolerance={tolerance}; allowed are digits >= 0")
     before = {r.case.id: r for r in old if r.status != "skipped"}
     after = {r.case.id: r for r in new if r.status != "skipped"}
     pairs = []

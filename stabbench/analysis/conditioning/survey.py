@@ -189,7 +189,12 @@ def survey(
 def _begin(task: Task, resume: dict[str, Any] | None) -> Tally:
     if resume is None:
         return Tally.empty(task.exponent, KEEP, TOLERANCE, task.identity)
-    tally = Tally.from_dict(resume)
+    try:
+        tally = Tally.from_dict(resume)
+    except (KeyError, IndexError, TypeError, ValueError):
+        raise InputError(
+            "survey: resume is damaged; allowed is what Tally.to_dict has written"
+        ) from None
     if tally.identity != task.identity:
         raise InputError(
             f"survey: resume of task {tally.identity}; allowed is a state of {task.identity}"

@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from stabbench.arithmetic.precision import precision as units
+from stabbench.errors import InputError
+from stabbench.grammar import near
 from stabbench.report.entries import Entry
 from stabbench.report.table import Table
 
@@ -49,6 +51,25 @@ class Plot:
     caption: str
     data: Table
     draw: Callable[[Table], "Figure"]
+
+
+def known_formats(formats: Sequence[str]) -> tuple[str, ...]:
+    """The formats, after a check that all are known.
+
+    Raises
+    ------
+    InputError
+        Naming the first that is not.
+
+    Examples
+    --------
+    >>> known_formats(["png", "pdf"])
+    ('png', 'pdf')
+    """
+    for name in formats:
+        if name not in FORMATS:
+            raise InputError(f"plot format {name!r}; {near(name, FORMATS)}")
+    return tuple(formats)
 
 
 def render(plot: Plot, formats: Sequence[str]) -> dict[str, bytes]:
