@@ -3,6 +3,7 @@
 import csv
 import dataclasses
 import io
+import itertools
 import json
 import math
 import os
@@ -264,6 +265,26 @@ def test_a_sweep_without_any_number_still_has_a_page(tmp_path: Path) -> None:
     (section,) = made.sections
     assert [plot.name for plot in section.plots] == ["digits-s2"]
     assert made.index.is_file()
+
+
+def test_skipped_cases_without_a_problem_get_no_map_beside_results() -> None:
+    skipped = record("haar", "skipped", None, problem="auto")
+    assert [plot.name for plot in heatmap([record(), skipped])] == ["digits-s2-matvec"]
+
+
+@pytest.mark.parametrize("codes", [1, 3, 4])
+def test_the_scale_of_a_low_map_has_room_for_its_labels(codes: int) -> None:
+    (plot,) = heatmap([record(f"gaussian[k={k}]") for k in range(1, codes + 1)])
+    with style.context():
+        figure = plot.draw(plot.data)
+        figure.draw_without_rendering()
+        boxes = [label.get_window_extent() for label in figure.axes[-1].get_yticklabels()]
+    assert all(not a.overlaps(b) for a, b in itertools.pairwise(boxes))
+
+
+def test_markers_of_lines_and_of_the_edge_differ() -> None:
+    assert not {"^", "v", "<", ">"} & set(style.MARKERS)
+    assert len(set(style.MARKERS)) == len(style.MARKERS) >= len(style.COLORS)
 
 
 def test_infinite_errors_stay_in_data_and_are_marked() -> None:

@@ -13,7 +13,8 @@ if TYPE_CHECKING:
 
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000", "#8C6D31")
 """Okabe and Ito's colours without yellow, which is faint on white; then black and brown."""
-MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*", "<", ">", "p", "h")
+MARKERS = ("o", "s", "d", "X", "P", "*", "p", "h", "8")
+"""No triangles: those are the arrow heads of values beyond an axis."""
 RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 GREY = "#7A7A7A"
 LEAST = 1e-40

@@ -80,7 +80,8 @@ def draw(data: Table) -> "Figure":
     blocks = [[r for r in rows if r["panel"] == i] for i in sorted({r["panel"] for r in rows})]
     several = [key for key in ("precision", "stragglers", "n") if len({r[key] for r in rows}) > 1]
     columns = [panels_of(block) for block in blocks]
-    space = rows_of_panels(data, 1.9, [len(panels) for panels in columns], blocks)
+    counts = [len(panels) for panels in columns]
+    space = rows_of_panels(data, 1.9, counts, blocks, titled=bool(several))
     for i, block in enumerate(blocks):
         first, beyond = None, list[float]()
         for j, (precision, s) in enumerate(columns[i]):

@@ -76,7 +76,8 @@ def draw(data: Table) -> "Figure":
     blocks = [[r for r in rows if r["panel"] == i] for i in sorted({r["panel"] for r in rows})]
     several = [key for key in ("precision", "stragglers") if len({r[key] for r in rows}) > 1]
     columns = [panels_of(block) for block in blocks]
-    space = rows_of_panels(data, 2.2, [len(panels) for panels in columns], blocks)
+    counts = [len(panels) for panels in columns]
+    space = rows_of_panels(data, 2.2, counts, blocks, titled=bool(several))
     for i, block in enumerate(blocks):
         ends = style.limits([r[key] for r in block for key in ("median", "worst", "bound")])
         first = None

@@ -98,7 +98,12 @@ def frame(
 
 
 def rows_of_panels(
-    data: Table, height: float, counts: Sequence[int], blocks: Sequence[Sequence[dict[str, Any]]]
+    data: Table,
+    height: float,
+    counts: Sequence[int],
+    blocks: Sequence[Sequence[dict[str, Any]]],
+    *,
+    titled: bool = True,
 ) -> Frame:
     """A frame for rows of panels with a legend of codes at the right of each row.
 
@@ -111,6 +116,8 @@ def rows_of_panels(
         Panels of every row.
     blocks : sequence of sequence of dict
         What each row shows, with ``code`` and ``families``.
+    titled : bool
+        Whether the panels have titles.
     """
     most = max(counts)
     width = {1: 3.6, 2: 3.0}.get(most, 2.3)
@@ -119,7 +126,9 @@ def rows_of_panels(
         title = text_width(block[0]["families"], SMALL, bold=True) + 0.25
         legend = legend_width([*(row["code"] for row in block), "infinite (overflow)"])
         right = max(right, max(title, legend) - (most - count) * (width + 0.2))
-    return frame(data, [height] * len(blocks), [width] * most, right=right)
+    gaps = (0.2, 0.75 if titled else 0.6)
+    heights, widths = [height] * len(blocks), [width] * most
+    return frame(data, heights, widths, right=right, gaps=gaps, titled=titled)
 
 
 def beside(axes: "Axes", handles: "Sequence[Line2D]", title: str = "") -> "Legend":

@@ -8,7 +8,7 @@ from stabbench.arithmetic.precision import precision
 from stabbench.report.entries import Entry, entries
 from stabbench.report.plots.base import Key, Plot, labels, slug
 from stabbench.report.plots.frame import Frame, frame, text_width
-from stabbench.report.selection import fixed, problems, usual
+from stabbench.report.selection import fixed, measured, problems, usual
 from stabbench.report.table import Column, Table, table
 from stabbench.sweeps.case import Record
 
@@ -43,7 +43,10 @@ EMPTY = "#ECECEC"
 
 def heatmap(records: Sequence[Record]) -> Iterator[Plot]:
     """A figure per number of stragglers; more where codes or columns are many."""
-    for problem, found in problems(entries(records)):
+    every = entries(records)
+    for problem, found in problems(every):
+        if measured(every) and not measured(found):
+            continue  # skipped before its problem was known
         main = usual(found)
         names = labels(main, decoders=False)
         for s in sorted({e.stragglers for e in main}):
@@ -133,7 +136,7 @@ def draw(data: Table) -> "Figure":
         image = _panel(axes, [row for row in rows if row["n"] == n], codes, across[n])
         axes.set_title(f"n = {n}")
         axes.set_yticks(range(len(codes)), codes if j == 0 else [])
-    _scale(space, len(sizes), image)
+    _scale(space, len(sizes), image, step=4 if len(codes) > 3 else 16)
     return space.figure
 
 
@@ -141,10 +144,10 @@ def _has(rows: Sequence[dict[str, Any]], n: int, precision: str) -> bool:
     return any((row["n"], row["precision"]) == (n, precision) for row in rows)
 
 
-def _scale(space: Frame, column: int, image: "AxesImage") -> None:
+def _scale(space: Frame, column: int, image: "AxesImage", step: int) -> None:
     bar = space.figure.colorbar(image, cax=space.panel(0, column))
     bar.set_label("worst digits")
-    bar.set_ticks([0, 4, 8, 12, 16])
+    bar.set_ticks(range(0, round(MOST) + 1, step))
     bar.outline.set_visible(False)
 
 

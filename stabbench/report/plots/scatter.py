@@ -10,6 +10,8 @@ if TYPE_CHECKING:
     from matplotlib.lines import Line2D
 
 Rows = Sequence[dict[str, Any]]
+SCALES = {"*": 1.7, "d": 1.15}
+"""Sizes of markers of which the outline leaves little."""
 
 
 def points(
@@ -54,8 +56,9 @@ def handles(rows: Rows, ends: tuple[float, float]) -> "list[Line2D]":
         for name, paint in families(rows).items()
     ]
     made += [
-        Line2D([], [], marker=shape, color=style.GREY, label=name, markersize=6, **none)
+        Line2D([], [], marker=shape, color=style.GREY, label=name, markersize=size, **none)
         for name, shape in precisions(rows).items()
+        for size in [6 * SCALES.get(shape, 1.0)]
     ]
     return made + style.edge_legend([row["error"] for row in rows if row["error"] > ends[1]])
 
@@ -82,7 +85,7 @@ def _group(
     within = [p for p in pairs if all(e[0] <= v <= e[1] for v, e in zip(p, ends, strict=True))]
     if within:
         outline: dict[str, Any] = {"markeredgecolor": "white", "markeredgewidth": 0.5}
-        outline |= {"linestyle": "none", "markersize": 5.5}
+        outline |= {"linestyle": "none", "markersize": 5.5 * SCALES.get(shape, 1.0)}
         axes.plot(*zip(*within, strict=True), marker=shape, color=paint, **outline)
     for x, y in sorted(set(pairs) - set(within)):
         if ends[1][0] <= y <= ends[1][1]:

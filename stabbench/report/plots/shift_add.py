@@ -12,12 +12,15 @@ from stabbench.grammar import parse
 from stabbench.report import style
 from stabbench.report.entries import Entry, entries
 from stabbench.report.plots.base import Plot, slug
+from stabbench.report.plots.frame import beside, frame, legend_width
+from stabbench.report.selection import fixed
 from stabbench.report.table import Column, Table, table
 from stabbench.sweeps.case import Record
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from matplotlib.lines import Line2D
 
 OTHERS = ("polynomial", "chebyshev-basis", "gaussian")
 """Codes that combine whole blocks, for comparison."""
@@ -43,6 +46,14 @@ STORAGE = (
     Column("median", "median error", "number"),
     Column("worst", "worst error", "number"),
 )
+KEYS = {
+    "median": "median",
+    "worst": "worst",
+    "predicted": "predicted u a(F)",
+    "error": "error",
+    "size": "intermediate result",
+}
+"""What a legend calls the values of a line."""
 STEPS = (
     *COMMON,
     Column("units", "block length in shifts L/c", "integer"),
@@ -91,7 +102,8 @@ def _length(found: Sequence[Entry], precision: str) -> Plot:
         for e in found
     ]
     name = slug("shift-add-length", precision)
-    return Plot(name, title, caption, table(name, title, LENGTH, _sorted(rows, "units")), _by_units)
+    data = table(name, title, LENGTH, _sorted(rows, "units"), _notes(found))
+    return Plot(name, title, caption, data, _by_units)
 
 
 def _storage(found: Sequence[Entry], precision: str) -> Plot:
@@ -110,7 +122,7 @@ def _storage(found: Sequence[Entry], precision: str) -> Plot:
         for e in found
     ]
     name = slug("shift-add-storage", precision)
-    data = table(name, title, STORAGE, _sorted(rows, "storage"))
+    data = table(name, title, STORAGE, _sorted(rows, "storage"), _notes(found))
     return Plot(name, title, caption, data, _by_storage)
 
 
@@ -139,7 +151,12 @@ def _steps(found: Sequence[Entry], precision: str) -> Plot:
                 | {"units": e.record.units, "resolved": share, "size": size, "error": error}
             )
     name = slug("shift-add-steps", precision)
-    return Plot(name, title, caption, table(name, title, STEPS, rows), _by_steps)
+    return Plot(name, title, caption, table(name, title, STEPS, rows, _notes(found)), _by_steps)
+
+
+def _notes(found: Sequence[Entry]) -> tuple[str, ...]:
+    words = fixed(found, ("n", "stragglers", "precision"))
+    return (words,) if words else ()
 
 
 def _place(e: Entry) -> dict[str, Any]:
@@ -179,35 +196,43 @@ def _by_units(data: Table) -> "Figure":
 
 
 def _by_storage(data: Table) -> "Figure":
-    return _panels(data, "storage", ("worst",), "storage of a worker, in data blocks")
+    words = "storage of a worker, in data blocks"
+    return _panels(data, "storage", ("worst",), words, "worst relative error")
 
 
 def _by_steps(data: Table) -> "Figure":
-    return _panels(data, "resolved", ("error", "size"), "share of the samples resolved")
+    words = "share of the samples resolved"
+    return _panels(data, "resolved", ("error", "size"), words, "relative to the result's RMS")
 
 
-def _panels(data: Table, across: str, keys: tuple[str, ...], words: str) -> "Figure":
+def _panels(
+    data: Table, across: str, keys: tuple[str, ...], words: str, measure: str = "relative error"
+) -> "Figure":
     """A panel per number of workers and stragglers; a colour per code, a marker per decoder."""
-    from matplotlib.figure import Figure
-
     rows = data.records()
     sizes = list(dict.fromkeys((row["n"], row["stragglers"]) for row in rows)) or [(0, 0)]
-    figure = Figure(figsize=(3.2 * len(sizes) + 3.4, 4.0), layout="constrained")
-    figure.suptitle(data.title)
-    grid = figure.subplots(1, len(sizes), squeeze=False, sharey=True)[0]
+    room = legend_width([_words(*line) for line in _lines(rows)] + list(KEYS.values()))
+    space = frame(data, [3.4], [2.8] * len(sizes), right=room, gaps=(0.3, 0.75))
     ends = style.limits([row[key] for row in rows for key in keys])
-    for axes, (n, s) in zip(grid, sizes, strict=True):
+    first = None
+    for j, (n, s) in enumerate(sizes):
+        axes = space.panel(0, j, first)
+        first = first or axes
         mine = [row for row in rows if (row["n"], row["stragglers"]) == (n, s)]
         style.logarithmic(axes.yaxis, ends)
         _axis(axes, across, [row[across] for row in mine])
         for code, decoder in _lines(rows):
             line = [r for r in mine if (r["code"], r["decoder"]) == (code, decoder)]
             _draw(axes, line, (across, keys), ends, _paint(rows, code, decoder))
-        axes.set_title(f"n = {n}, s = {s}")
+        axes.set_title(f"n = {n}, s = {s}", loc="left")
         axes.set_xlabel(words)
-    grid[0].set_ylabel("relative error")
-    _legend(grid[-1], rows)
-    return figure
+    assert first is not None
+    first.set_ylabel(measure)
+    beyond = [
+        v for r in rows for v in [r[keys[0]], r.get("worst")] if v is not None and v > ends[1]
+    ]
+    beside(axes, [*_handles(rows, keys), *style.edge_legend(beyond)])
+    return space.figure
 
 
 def _axis(axes: "Axes", across: str, values: Sequence[float]) -> None:
@@ -264,13 +289,28 @@ def _draw(
                 style.mark_edge(axes, pair, ends, paint=paint)
 
 
-def _legend(axes: "Axes", rows: Sequence[dict[str, Any]]) -> None:
+def _handles(rows: Sequence[dict[str, Any]], keys: tuple[str, ...]) -> "list[Line2D]":
+    """A legend entry per code and decoder, then one per key where there are several."""
     from matplotlib.lines import Line2D
 
+    steps = "size" in keys
     handles = []
     for code, decoder in _lines(rows):
         paint, shape, line = _paint(rows, code, decoder)
-        label = f"{code} · {decoder}"
-        look: dict[str, Any] = {"color": paint, "marker": shape, "linestyle": line}
-        handles.append(Line2D([], [], label=label, **look))
-    axes.legend(handles=handles, loc="upper left", bbox_to_anchor=(1.02, 1.0))
+        look: dict[str, Any] = {"color": paint, "linestyle": line}
+        if not steps:
+            look["marker"] = shape
+        handles.append(Line2D([], [], label=_words(code, decoder), **look))
+    looks: dict[str, dict[str, Any]] = {
+        "median": {"marker": "o"},
+        "worst": {"marker": "o", "markerfacecolor": "white", "linewidth": 0.8},
+        "predicted": {"linestyle": ":"},
+        "error": {},
+        "size": {"linestyle": ":"},
+    }
+    shown = keys if len(keys) > 1 else ()
+    return handles + [Line2D([], [], color=style.GREY, label=KEYS[k], **looks[k]) for k in shown]
+
+
+def _words(code: str, decoder: str) -> str:
+    return f"{code} · {decoder}"
