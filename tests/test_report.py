@@ -195,6 +195,14 @@ def test_a_users_code_has_its_short_name_and_family(tmp_path: Path) -> None:
     assert plot.data.values("family") == ["user"]
 
 
+def test_digits_stand_right_beside_the_case_and_settings_behind() -> None:
+    found = [record(), record(trials=3)]
+    keys = [column.key for column in tables.summary(found).columns]
+    case = ["code", "n", "stragglers", "precision", "decoder"]
+    assert keys[:7] == [*case, "digits_median", "digits_worst"]
+    assert keys[-3:] == ["data", "trials", "status"]
+
+
 def test_settings_are_columns_only_where_they_differ() -> None:
     one, two = record(seed=0), record(seed=1)
     assert "seed" not in [c.key for c in tables.summary([one]).columns]
@@ -462,12 +470,15 @@ def test_a_page_of_somebody_else_names_nothing_of_ours(tmp_path: Path) -> None:
 
 def test_what_all_rows_share_stands_once() -> None:
     table = tables.summary([record(), record("haar", n=6)])
-    words = "s 2, precision float32, decoder solve, data gaussian"
-    assert words in render.terminal(table)
-    assert words in render.markdown(table)
-    assert words in render.latex(table)
+    for write in (render.terminal, render.markdown, render.latex):
+        shared = re.search(r"all rows: [^\n]*", write(table))
+        assert shared is not None
+        for words in ("s 2, precision float32, decoder solve", "data gaussian"):
+            assert words in shared[0]
     assert "decoder" not in render.terminal(table).splitlines()[3]
-    assert render.comma_separated(table).startswith("code,n,stragglers,precision,decoder,data,")
+    assert render.comma_separated(table).startswith(
+        "code,n,stragglers,precision,decoder,digits_median,"
+    )
 
 
 def test_a_terminal_shows_the_best_codes_and_the_worst_of_a_long_sweep(tmp_path: Path) -> None:
@@ -534,7 +545,7 @@ def test_terminal_tables_fit_their_width(width: int | None, ascii_only: bool) ->
 
 def test_narrow_terminals_name_the_columns_left_out() -> None:
     text = render.terminal(tables.summary([record()]), 80)
-    assert re.search(r"left out for the width: data,.*amplification", text, re.DOTALL)
+    assert re.search(r"left out for the width: .*amplification.*data", text, re.DOTALL)
 
 
 def test_text_for_a_pipe_is_plain() -> None:

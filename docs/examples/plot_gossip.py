@@ -15,6 +15,8 @@ import matplotlib.pyplot as plt
 
 from stabbench.training import api
 
+plt.style.use("tableau-colorblind10")
+
 evaluate = partial(api.evaluate, "gossip")
 
 PROBLEM = "logistic[dimension=50,samples=200]"

@@ -43,10 +43,10 @@ errors = [
 for (name, *_), error in zip(CASES, errors, strict=True):
     print(f"{name:40} {error:.1e}")
 
-figure, axes = plt.subplots(figsize=(6.5, 2.8), layout="constrained")
+figure, axes = plt.subplots(figsize=(7.5, 2.8), layout="constrained")
 axes.barh([name for name, *_ in CASES], errors, left=1e-10, color="#0072B2")
 axes.set_xscale("log")
 axes.axvline(1, color="black", linewidth=0.8)
 axes.invert_yaxis()
-axes.set_xlabel("median relative error of the sum; nothing is left from 1 on")
+axes.set_xlabel("median relative error of the sum (1: nothing is left)")
 plt.show()

@@ -32,7 +32,7 @@ def worst_condition_numbers(d, s, m, replies):
     return np.sort(worst)
 
 
-figure, axes = plt.subplots(figsize=(6.5, 3.6), layout="constrained")
+figure, axes = plt.subplots(figsize=(8.5, 3.6), layout="constrained")
 share = 1 - np.arange(DRAWS) / DRAWS
 for (d, s, m), color in zip(SIZES, ("#0072B2", "#D55E00"), strict=True):
     code = Kadhe(d, s, d=d, m=m)
@@ -49,5 +49,5 @@ axes.loglog(kappa, share, color="#009E73", label="(5,2,3) with one spare reply")
 axes.set_xlabel("worst condition number of a generator")
 axes.set_ylabel("share of draws beyond it")
 axes.set_ylim(0.5 / DRAWS, 1.5)
-axes.legend(fontsize=8)
+axes.legend(fontsize=8, loc="lower left", bbox_to_anchor=(1.0, 0.0))
 plt.show()

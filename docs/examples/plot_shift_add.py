@@ -33,6 +33,8 @@ from stabbench.arithmetic.precision import precision
 from stabbench.decoders.registry import decoder
 from stabbench.problems.registry import data, problem
 
+plt.style.use("tableau-colorblind10")
+
 
 def relative_errors(text, decoder_name, n, s, lengths, sets, seed=0):
     """Worst relative error over survivor sets and storage in data blocks, per block length."""

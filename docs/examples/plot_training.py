@@ -26,6 +26,8 @@ from stabbench.training.layers.cases import chosen_decoder
 from stabbench.training.layers.network import examples
 from stabbench.training.layers.train import Plan, Scheme, train
 
+plt.style.use("tableau-colorblind10")
+
 evaluate = partial(api.evaluate, "layers")
 
 SCHEMES = {
@@ -71,7 +73,7 @@ axes.axhline(0.1, color="grey", linestyle="--", linewidth=1, label="about what t
 axes.set_xticks(lengths, [str(length) for length in lengths])
 axes.set_xlabel("rows of a block, L")
 axes.set_ylabel("median layer error")
-axes.legend()
+axes.legend(loc="upper left", bbox_to_anchor=(0.0, 0.88))
 plt.show()
 
 # %%

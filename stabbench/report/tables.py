@@ -44,8 +44,8 @@ IDENTITY = (
     Column("stragglers", "s", "integer", 1),
     Column("precision", "precision", importance=1),
     Column("decoder", "decoder", importance=2),
-    Column("data", "data", importance=7),
 )
+DATA = Column("data", "data", importance=7)
 
 
 def summary(records: Iterable[Record]) -> Table:
@@ -72,7 +72,6 @@ def summary(records: Iterable[Record]) -> Table:
     settings = [key for key in varying(known) if key != "data"]
     columns = (
         *IDENTITY,
-        *(Column(key, key, importance=6) for key in settings),
         Column("digits_median", "digits median", "digits", 2),
         Column("digits_worst", "digits worst", "digits", 0),
         Column("worst_stragglers", "worst stragglers", importance=2),
@@ -83,6 +82,8 @@ def summary(records: Iterable[Record]) -> Table:
         Column("test_ratio_worst", "test ratio", "number", 4),
         Column("undecodable", "undecodable", "share", 6),
         Column("label", "worst of", importance=6),
+        DATA,
+        *(Column(key, key, importance=6) for key in settings),
         Column("status", "status", importance=1),
     )
     rows = [
@@ -135,6 +136,7 @@ def why(records: Sequence[Record]) -> Iterator[Table]:
         Column("digits_amplification", "predicted by a(F)", "digits", 1),
         Column("digits_kappa", "predicted by κ₂", "digits", 1),
         Column("trusted", "first order holds", "share", 5),
+        DATA,
     )
     rows = [_identity(e) | _why(e, stages) for e in measured]
     notes = (STAGES_NOTE, PREDICTED_NOTE)
@@ -154,6 +156,7 @@ def cost(records: Sequence[Record]) -> Iterator[Table]:
         Column("compute", "compute", "seconds", 2),
         Column("decode", "decode per pattern", "seconds", 1),
         Column("digits_worst", "digits worst", "digits", 1),
+        DATA,
     )
     rows = [
         _identity(e)
@@ -230,6 +233,7 @@ def draws(records: Sequence[Record]) -> Iterator[Table]:
         Column("select", "best of", "integer", 2),
         Column("digits_select", "its digits", "digits", 2),
         Column("kappa_select", "its κ₂", "number", 4),
+        DATA,
     )
     yield table("draws", "Random draws of the same code", columns, rows, (DRAWS_NOTE,))
 
