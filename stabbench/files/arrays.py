@@ -91,19 +91,7 @@ def read_array(
             f"{where}: name {name!r} selects nothing in a {suffix} file; "
             f"allowed are names in {' and '.join(_SELECTABLE)} files"
         )
-    content = _content(file, where)
-    try:
-        array, notes = _READERS[suffix](_Source(content, name, where))
-    except InputError:
-        raise
-    except MemoryError as error:
-        raise InputError(f"{where}: too large for memory; allowed is what fits") from error
-    except Exception as error:  # parsers raise all kinds on damaged files
-        reason = " ".join(str(error).split()) or type(error).__name__
-        raise InputError(
-            f"{where}: truncated, damaged or no {suffix} file ({reason[:160]}); "
-            f"allowed are whole {suffix} files"
-        ) from error
+    array, notes = _parsed(_Source(_content(file, where), name, where), suffix)
     _check_shape(array.shape, where)
     if matrix and array.ndim == 1:
         array = array.reshape(-1, 1)
@@ -277,6 +265,22 @@ class _Source(NamedTuple):
 
 
 _Parsed = tuple[NDArray[Any], list[str]]
+
+
+def _parsed(source: _Source, suffix: str) -> _Parsed:
+    """Parse the content by its suffix; whatever a parser raises becomes one InputError."""
+    try:
+        return _READERS[suffix](source)
+    except InputError:
+        raise
+    except MemoryError as error:
+        raise InputError(f"{source.where}: too large for memory; allowed is what fits") from error
+    except Exception as error:  # parsers raise all kinds on damaged files
+        reason = " ".join(str(error).split()) or type(error).__name__
+        raise InputError(
+            f"{source.where}: truncated, damaged or no {suffix} file ({reason[:160]}); "
+            f"allowed are whole {suffix} files"
+        ) from error
 
 
 def _read_npy(source: _Source) -> _Parsed:

@@ -6,11 +6,10 @@ from typing import TYPE_CHECKING, Any
 from stabbench.report import style
 from stabbench.report.entries import Entry, entries
 from stabbench.report.plots.base import Plot
-from stabbench.report.plots.frame import beside, frame, legend_width
-from stabbench.report.plots.scatter import handles, points
+from stabbench.report.plots.scatter import panels, scatter
 from stabbench.report.render import shown
-from stabbench.report.selection import fixed, measured
-from stabbench.report.table import Column, Table, table
+from stabbench.report.selection import measured
+from stabbench.report.table import Column, Table
 from stabbench.sweeps.case import Record
 
 if TYPE_CHECKING:
@@ -23,18 +22,7 @@ CAPTION = (
     "seconds to decode one survivor set, planning included, on the machine named below. Arrow "
     "heads at an edge: infinite error (filled) or beyond the axis (open)."
 )
-COLUMNS = (
-    Column("precision", "precision"),
-    Column("family", "family"),
-    Column("code", "code"),
-    Column("decoder", "decoder"),
-    Column("data", "data"),
-    Column("n", "n", "integer"),
-    Column("stragglers", "s", "integer"),
-    Column("storage", "storage", "share"),
-    Column("decode", "decode", "seconds"),
-    Column("error", "worst error", "number"),
-)
+COLUMNS = (Column("storage", "storage", "share"), Column("decode", "decode", "seconds"))
 
 
 def cost(records: Sequence[Record]) -> Iterator[Plot]:
@@ -42,46 +30,25 @@ def cost(records: Sequence[Record]) -> Iterator[Plot]:
     found = measured(entries(records))
     if found:
         title = "What the digits cost: storage and time of decoding"
-        notes = (", ".join(filter(None, (f"{len(found)} cases", fixed(found)))),)
-        rows = [_row(e) for e in sorted(found, key=lambda e: -e.unit)]
-        yield Plot(NAME, title, CAPTION, table(NAME, title, COLUMNS, rows, notes), draw)
+        yield scatter((NAME, title, CAPTION), found, COLUMNS, _values, draw)
 
 
-def _row(e: Entry) -> dict[str, Any]:
-    return {
-        "precision": e.precision,
-        "family": e.family,
-        "code": e.code,
-        "decoder": e.decoder,
-        "data": e.data,
-        "n": e.n,
-        "stragglers": e.stragglers,
-        "storage": e.value("storage"),
-        "decode": e.value("seconds", "decode"),
-        "error": e.value("relative_error"),
-    }
+def _values(e: Entry) -> dict[str, Any]:
+    return {"storage": e.value("storage"), "decode": e.value("seconds", "decode")}
 
 
 def draw(data: Table) -> "Figure":
     """Draw both panels with a common error axis."""
-    rows = data.records()
-    names = [row[key] for row in rows for key in ("family", "precision")]
-    room = legend_width([*names, "infinite (overflow)"])
-    space = frame(data, [3.6], [3.6, 3.6], right=room, titled=False)
-    left = space.panel(0, 0)
-    right = space.panel(0, 1, left)
-    ends = style.limits([row["error"] for row in rows])
-    for axes, key in ((left, "storage"), (right, "decode")):
-        known = [row for row in rows if row[key] is not None]
-        across = style.limits([row[key] for row in known], style.FARTHEST, least=1.1)
-        points(axes, known, (key, "error"), (across, ends), rows)
+    storage, decode = (
+        style.limits(data.values(key), style.FARTHEST, least=1.1) for key in ("storage", "decode")
+    )
+    ends = style.limits(data.values("error"))
+    figure, left, right = panels(data, ("storage", "decode"), (storage, decode), ends)
     _percent(left.xaxis)
     _seconds(right.xaxis)
     left.set_xlabel("storage per worker, part of the operand")
     right.set_xlabel("time to decode one survivor set")
-    left.set_ylabel("worst relative error")
-    beside(right, handles(rows, ends))
-    return space.figure
+    return figure
 
 
 def _percent(axis: "Axis") -> None:

@@ -1,24 +1,113 @@
-"""Points of all cases on logarithmic axes: a colour per family, a marker per precision."""
+"""All cases as points in two panels: a colour per family, a marker per precision."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from stabbench.report import style
+from stabbench.report.entries import Entry
+from stabbench.report.plots.base import Plot
+from stabbench.report.plots.frame import beside, frame, legend_width
+from stabbench.report.selection import fixed
+from stabbench.report.table import Column, Table, table
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
 
 Rows = Sequence[dict[str, Any]]
+Ends = tuple[float, float]
+COLUMNS = (
+    Column("precision", "precision"),
+    Column("family", "family"),
+    Column("code", "code"),
+    Column("decoder", "decoder"),
+    Column("data", "data"),
+    Column("n", "n", "integer"),
+    Column("stragglers", "s", "integer"),
+)
+ERROR = Column("error", "worst error", "number")
 SCALES = {"*": 1.7, "d": 1.15}
 """Sizes of markers of which the outline leaves little."""
+
+
+def scatter(
+    words: tuple[str, str, str],
+    found: Sequence[Entry],
+    columns: Sequence[Column],
+    values: Callable[[Entry], dict[str, Any]],
+    draw: Callable[[Table], "Figure"],
+) -> Plot:
+    """The plot of all entries, coarsest precision first.
+
+    Parameters
+    ----------
+    words : (str, str, str)
+        Name, title and caption.
+    found : sequence of Entry
+        With an error.
+    columns : sequence of Column
+        Those between the identity of a case and its error.
+    values : callable
+        Of an entry, by the keys of `columns`.
+    draw : callable
+        See `Plot`.
+    """
+    name, title, caption = words
+    rows = [
+        {
+            "precision": e.precision,
+            "family": e.family,
+            "code": e.code,
+            "decoder": e.decoder,
+            "data": e.data,
+            "n": e.n,
+            "stragglers": e.stragglers,
+            **values(e),
+            "error": e.value("relative_error"),
+        }
+        for e in sorted(found, key=lambda e: -e.unit)
+    ]
+    notes = (", ".join(filter(None, (f"{len(found)} cases", fixed(found)))),)
+    data = table(name, title, (*COLUMNS, *columns, ERROR), rows, notes)
+    return Plot(name, title, caption, data, draw)
+
+
+def panels(
+    data: Table, keys: tuple[str, str], across: tuple[Ends, Ends], ends: Ends
+) -> "tuple[Figure, Axes, Axes]":
+    """Two panels of the error against one key each, with the legend at their right.
+
+    Parameters
+    ----------
+    data : Table
+        Of `scatter`.
+    keys : (str, str)
+        Of the x axes.
+    across : ((float, float), (float, float))
+        Ends of the x axes.
+    ends : (float, float)
+        Of the common y axis.
+    """
+    rows = data.records()
+    names = [row[key] for row in rows for key in ("family", "precision")]
+    room = legend_width([*names, "infinite (overflow)"])
+    space = frame(data, [3.6], [3.6, 3.6], right=room, titled=False)
+    left = space.panel(0, 0)
+    right = space.panel(0, 1, left)
+    for axes, key, width in zip((left, right), keys, across, strict=True):
+        known = [row for row in rows if row[key] is not None]
+        points(axes, known, (key, "error"), (width, ends), rows)
+    left.set_ylabel("worst relative error")
+    beside(right, handles(rows, ends))
+    return space.figure, left, right
 
 
 def points(
     axes: "Axes",
     rows: Rows,
     keys: tuple[str, str],
-    ends: tuple[tuple[float, float], tuple[float, float]],
+    ends: tuple[Ends, Ends],
     every: Rows,
 ) -> None:
     """Draw `rows` at the values of two keys, those beyond an axis at its edge.
@@ -46,7 +135,7 @@ def points(
         _group(axes, pairs, ends, paints[family], shapes[precision])
 
 
-def handles(rows: Rows, ends: tuple[float, float]) -> "list[Line2D]":
+def handles(rows: Rows, ends: Ends) -> "list[Line2D]":
     """The legend entries of colours and markers."""
     from matplotlib.lines import Line2D
 
@@ -78,7 +167,7 @@ def families(rows: Rows) -> dict[str, str]:
 def _group(
     axes: "Axes",
     pairs: Sequence[tuple[float, float]],
-    ends: tuple[tuple[float, float], tuple[float, float]],
+    ends: tuple[Ends, Ends],
     paint: str,
     shape: str,
 ) -> None:
