@@ -213,6 +213,23 @@ def test_bad_slices_become_nan_without_warning(name: str, dtype: Any) -> None:
     assert residual.max() < 1e-3
 
 
+@pytest.mark.parametrize("name", ["solve", "inverse", "refined"])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_systems_whose_norm_overflows_are_solved(name: str, dtype: Any) -> None:
+    """SciPy's batched solve returns the right-hand side where the sum of a row is infinite."""
+    large = np.finfo(dtype).max / 2
+    matrices = np.array([np.tril(np.full((3, 3), large)), np.eye(3)]).astype(dtype)
+    wanted = np.array([[0.25, 0.0, -0.125]] * 2).astype(dtype)[:, :, None]
+    right = wanted.copy()
+    right[0] = np.cumsum(wanted[0] * large, axis=0)
+    found = SOLVERS[name](matrices, right)
+    assert np.abs(found - wanted).max() <= 8 * np.finfo(dtype).eps
+    matrices[0, 0, 2] = 2 * large
+    matrices[0, 1, 2] = -2 * large  # the second pivot overflows
+    matrices[0, 1, 1] = 0
+    assert not np.isfinite(SOLVERS[name](matrices, right)[0]).any()
+
+
 @pytest.mark.parametrize("name", SOLVERS)
 def test_ill_conditioned_systems_do_not_warn_and_keep_all_columns(name: str) -> None:
     """LAPACK's rank-revealing solvers would drop the last directions; these must not."""

@@ -148,7 +148,19 @@ def _each(method: Any, matrices: Array, right: Array) -> Array:
 
 def _gesv(matrices: Array, right: Array) -> Array:
     solution: Array = scipy.linalg.solve(matrices, right, assume_a="gen", check_finite=False)
+    # SciPy hands the right-hand side back, unsolved, where the norm of a finite matrix overflows
+    size = np.abs(matrices).max(axis=(1, 2), initial=0)
+    for p in np.flatnonzero(size > np.finfo(matrices.dtype).max / max(matrices.shape[1], 1)):
+        solution[p] = _gesv_alone(matrices[p], right[p])
     return solution
+
+
+def _gesv_alone(matrix: Array, right: Array) -> Array:
+    (gesv,) = scipy.linalg.get_lapack_funcs(("gesv",), (matrix,))
+    factors, _, solution, _ = gesv(matrix, right)
+    if np.isfinite(factors).all() and np.diagonal(factors).all():
+        return np.asarray(solution)
+    return np.full(right.shape, np.nan, dtype=matrix.dtype)
 
 
 def _inverse_product(matrices: Array, right: Array) -> Array:
