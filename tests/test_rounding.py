@@ -161,6 +161,16 @@ def test_stored_arrays_are_new_and_of_the_carrier_type(name: str) -> None:
     assert np.finfo(chosen.decode).nmant >= np.finfo(chosen.work).nmant
 
 
+@pytest.mark.parametrize("beyond", [2**53 + 1, -(2**53) - 1, -(2**63)])
+def test_integers_that_float64_does_not_hold_are_refused(beyond: int) -> None:
+    bound = np.array([2**53, -(2**53)])
+    assert precision("float64").store(bound).tolist() == [2.0**53, -(2.0**53)]
+    with pytest.raises(InputError, match=r"magnitudes up to 2\^53"):
+        precision("float64").store(np.array([1, beyond]))
+    with pytest.raises(InputError, match=r"magnitudes up to 2\^53"):
+        precision("float64").store(np.array([abs(beyond)], dtype=np.uint64))
+
+
 @pytest.mark.parametrize("name", ["float8", "float64/float32", "longdouble/float64", ""])
 def test_an_unknown_precision_names_the_allowed_ones(name: str) -> None:
     with pytest.raises(InputError, match="bfloat16/float64") as caught:

@@ -240,10 +240,9 @@ def _as_float(array: NDArray[Any]) -> NDArray[Any]:
     if array.dtype.kind in "fc":
         return array
     if array.dtype.kind in "iub":
-        wide = array.astype(np.float64)
-        if np.any(np.abs(wide) > 2.0**53):
+        if np.any(array > 2**53) or np.any(array < -(2**53)):
             raise InputError("array of integers: allowed are magnitudes up to 2^53")
-        return wide
+        return array.astype(np.float64)
     raise InputError(f"array of type {array.dtype}: allowed are NumPy floats, complex and integers")
 
 
