@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from stabbench.arithmetic import exact, multiprecision
 from stabbench.arithmetic.coefficients import Coefficients
 from stabbench.arithmetic.exact import Pair
+from stabbench.arithmetic.rank import first_independent, independent_rows
 from stabbench.errors import InputError
 
 SEED = 20240608
@@ -359,6 +360,24 @@ def test_rank_is_exact_beyond_any_tolerance(complex_: bool) -> None:
     low[3, 3] += 2.0**-40
     assert exact.rank(low) == 4
     assert exact.rank(hilbert(20)) == 20
+
+
+@pytest.mark.parametrize("complex_", [False, True])
+def test_the_first_independent_rows_are_those_that_raise_the_rank(complex_: bool) -> None:
+    rng = np.random.default_rng(SEED)
+    for _ in range(100):
+        r, k = int(rng.integers(1, 8)), int(rng.integers(1, 4))
+        matrix = rng.integers(-1, 2, (r, k)) * np.ldexp(1.0, rng.integers(-40, 40, (r, 1)))
+        if complex_:
+            matrix = matrix * (1 + 1j)
+        greedy: list[int] = []
+        for i in range(r):
+            if exact.rank(matrix[[*greedy, i]]) > len(greedy):
+                greedy.append(i)
+        assert independent_rows(matrix).tolist() == greedy
+        if r >= k:
+            expected = greedy if len(greedy) == k else list(range(k))
+            assert first_independent(matrix, np.arange(r)[None])[0].tolist() == expected
 
 
 def test_a_condition_number_of_1e40_takes_more_bits_and_stays_exact() -> None:

@@ -71,7 +71,7 @@ def first_independent(matrix: Array, rows: Array) -> Array:
     if not np.isfinite(wide).all():
         return chosen
     sigma = np.linalg.svd(wide[chosen], compute_uv=False)
-    for p in np.flatnonzero(sigma[:, -1] < 1e-8 * sigma[:, 0]):
+    for p in np.flatnonzero(sigma[:, -1] <= 1e-8 * sigma[:, 0]):
         independent = independent_rows(wide[rows[p]])
         if len(independent) == k:
             chosen[p] = rows[p, independent]
