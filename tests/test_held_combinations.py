@@ -7,9 +7,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 
+import stabbench as sb
+from stabbench.arithmetic.precision import ALLOWED
 from stabbench.arithmetic.sparse import LEAST_WIDTH, combine_held
 
 Array = np.ndarray[Any, np.dtype[Any]]
+KINDS = ("float32", "float64", "longdouble", "complex64", "complex128", "clongdouble")
 
 
 def held(placement: Array) -> tuple[Array, Array]:
@@ -28,7 +31,7 @@ def groups(rows: int, size: int) -> Array:
     count=st.integers(1, 7),
     m=st.integers(1, 7),
     length=st.sampled_from([1, 2, 63, LEAST_WIDTH - 1, LEAST_WIDTH + 1, 2 * LEAST_WIDTH + 5]),
-    kind=st.sampled_from(["float32", "float64", "complex64", "complex128"]),
+    kind=st.sampled_from(KINDS),
     seed=st.integers(0, 99),
 )
 def test_sums_of_small_integers_are_exact(
@@ -37,7 +40,7 @@ def test_sums_of_small_integers_are_exact(
     rng = np.random.default_rng(seed)
     placement = rng.random((rows, count)) < 0.6
     coefficients = rng.integers(-9, 10, (rows, count, m)).astype(kind)
-    if kind.startswith("complex"):
+    if coefficients.dtype.kind == "c":
         coefficients += 1j * rng.integers(-9, 10, (rows, count, m))
     vectors = rng.integers(-9, 10, (count, length, m)).astype("float32")
     found = combine_held(coefficients, held(placement), vectors, np.dtype(kind))
@@ -46,7 +49,7 @@ def test_sums_of_small_integers_are_exact(
     assert np.array_equal(found, expected)
 
 
-@pytest.mark.parametrize("kind", ["float32", "float64", "complex64"])
+@pytest.mark.parametrize("kind", ["float32", "float64", "longdouble", "complex64"])
 @pytest.mark.parametrize("size", [1, 2, 3, 4, 5])
 @pytest.mark.parametrize("m", [1, 2, 3, 6])
 def test_groups_that_share_a_sum_are_exact_in_integers(kind: str, size: int, m: int) -> None:
@@ -91,3 +94,12 @@ def test_a_row_without_partitions_is_zero() -> None:
 def test_shapes_that_do_not_fit_are_refused() -> None:
     with pytest.raises(ValueError, match="do not fit"):
         combine_held(np.ones((1, 2, 1)), held(np.ones((1, 2))), np.ones((3, 4, 1)), np.dtype("f8"))
+
+
+@pytest.mark.skipif("longdouble" not in ALLOWED, reason="longdouble is float64 here")
+@pytest.mark.parametrize("text", ["fractional-repetition", "cyclic-repetition", "ye-abbe"])
+def test_gradient_codes_run_in_longdouble(text: str) -> None:
+    record = sb.evaluate(sb.code(text, 6, 2), decoder="exact-weights", precision="longdouble")
+    assert record.status == "ok", record.reason
+    assert 0 < record.relative_error.worst < 1e-16
+    assert record.test_ratio.worst < 10

@@ -368,8 +368,7 @@ def test_the_first_independent_rows_are_those_that_raise_the_rank(complex_: bool
     for _ in range(100):
         r, k = int(rng.integers(1, 8)), int(rng.integers(1, 4))
         matrix = rng.integers(-1, 2, (r, k)) * np.ldexp(1.0, rng.integers(-40, 40, (r, 1)))
-        if complex_:
-            matrix = matrix * (1 + 1j)
+        matrix = matrix * (1 + 1j if complex_ else 1.0)
         greedy: list[int] = []
         for i in range(r):
             if exact.rank(matrix[[*greedy, i]]) > len(greedy):

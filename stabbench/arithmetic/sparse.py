@@ -60,6 +60,11 @@ def combine_held(
     blocks = np.ascontiguousarray(vectors, dtype=wide)
     out = np.empty((rows, length), dtype=dtype)
     with np.errstate(all="ignore"):
+        if dtype.char in "gG":  # not compiled: Numba has no longdouble
+            for j in range(rows):
+                mine = slice(start[j], start[j + 1])
+                np.einsum("eu,evu->v", values[mine], blocks[partition[mine]], out=out[j])
+            return out
         for members, chosen in _groups(start, partition, len(vectors)):
             alike = _alike(values, start, members, chosen)
             _combine(values, start, partition, blocks, out, members, chosen, alike)
