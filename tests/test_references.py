@@ -367,8 +367,8 @@ def test_the_first_independent_rows_are_those_that_raise_the_rank(complex_: bool
     rng = np.random.default_rng(SEED)
     for _ in range(100):
         r, k = int(rng.integers(1, 8)), int(rng.integers(1, 4))
-        matrix = rng.integers(-1, 2, (r, k)) * np.ldexp(1.0, rng.integers(-40, 40, (r, 1)))
-        matrix = matrix * (1 + 1j if complex_ else 1.0)
+        unit = 1 + 1j if complex_ else 1.0
+        matrix = unit * np.ldexp(rng.integers(-1, 2, (r, k)) * 1.0, rng.integers(-40, 40, (r, 1)))
         greedy: list[int] = []
         for i in range(r):
             if exact.rank(matrix[[*greedy, i]]) > len(greedy):
