@@ -8,7 +8,7 @@ import pytest
 
 import stabbench as sb
 from stabbench.analysis.noise import noise
-from stabbench.arithmetic.precision import precision
+from stabbench.arithmetic.precision import ALLOWED, precision
 from stabbench.codes.convolutional import Convolutional, expand
 from stabbench.codes.lagrange import Lagrange
 from stabbench.decoders.peeling import Peeling
@@ -42,6 +42,19 @@ def test_errors_are_within_the_amplification(
     assert record.undecodable == 0
     limit = 20 if name != "bfloat16" else 40
     assert record.trusted == 0 or record.test_ratio.worst < limit
+
+
+@pytest.mark.skipif("longdouble" not in ALLOWED, reason="longdouble is float64 here")
+@pytest.mark.parametrize("text", ["berrut[k=3]", "berrut[k=4]", "lagrange"])
+def test_barycentric_formulas_run_in_longdouble(text: str) -> None:
+    code = sb.code(text, 9, 2)
+    wide, double = (
+        sb.evaluate(code, problem="evaluate", decoder="barycentric", precision=name, data=SMALL)
+        for name in ("longdouble", "float64")
+    )
+    assert wide.status == "ok", wide.reason
+    assert wide.condition_number.worst == pytest.approx(double.condition_number.worst, rel=1e-9)
+    assert 0 < wide.budget["decode"] < double.budget["decode"] / 100
 
 
 def test_decoders_of_other_codes_are_refused_with_a_reason() -> None:

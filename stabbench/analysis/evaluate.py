@@ -35,7 +35,8 @@ class Function(Product):
         if choice.code.dense:
             return super().conditions(choice, patterns)
         parts = [plan_of(choice, row[None]).operator()[0] for row in patterns]
-        matrices = [part.astype(np.result_type(part.dtype, np.float64)) for part in parts]
+        kind = np.complex128 if np.iscomplexobj(parts[0]) else np.float64
+        matrices = [part.astype(kind) for part in parts]
         kappa = np.array([_kappas(matrix) for matrix in matrices])
         growth = np.array([np.abs(matrix).sum(axis=1).max() for matrix in matrices])
         decodable = np.ones(len(patterns), dtype=bool)
@@ -83,9 +84,7 @@ class Function(Product):
                 acting_rational(choice.system.target, is_complex),
             )
         assert isinstance(plan, BarycentricPlan)
-        weights = acting_rational(
-            Coefficients.from_array(plan.weights[0].astype(np.float64)), is_complex
-        )
+        weights = acting_rational(Coefficients.from_array(plan.weights[0]), is_complex)
         scaled = [[x / sum(row[1:], start=row[0]) for x in row] for row in weights.tolist()]
         count = len(rows)
         identity = Rational(count, count, [int(i == j) for i in range(count) for j in range(count)])
