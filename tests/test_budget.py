@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import stabbench as sb
 from stabbench.analysis.budget import STAGES, Budget, budget, stage_errors
-from stabbench.arithmetic.precision import precision
+from stabbench.arithmetic.precision import ALLOWED, precision
 from stabbench.codes.base import LinearCode
 from stabbench.decoders.registry import decoder
 from tests.support import Array
@@ -153,6 +153,17 @@ def test_records_carry_the_budget_of_their_worst_pattern(text: str, name: str) -
     assert split["total"] <= sum(split[stage] for stage in STAGES)
     if name == "float32/float64":
         assert split["decode"] < split["compute"]
+
+
+@pytest.mark.skipif("longdouble" not in ALLOWED, reason="longdouble is float64 here")
+@pytest.mark.parametrize("text", CODES)
+def test_stages_in_longdouble_are_those_of_its_own_generator(text: str) -> None:
+    """A generator rounded to float64 on the way would show as larger errors that cancel."""
+    code = sb.code(text, n=8, stragglers=2)
+    data = "gaussian[rows=30,columns=5]"
+    record = sb.evaluate(code, precision="longdouble", decoder="exact-weights", data=data)
+    limit = precision("longdouble").unit * record.amplification.worst
+    assert all(record.budget[stage] < limit for stage in (*STAGES, "total"))
 
 
 def test_overflow_has_no_budget() -> None:

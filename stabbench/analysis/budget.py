@@ -140,7 +140,8 @@ def acting(matrix: Array, is_complex: bool) -> Rational:
     """The real matrix that acts on stacked vectors as `matrix` does."""
     if not is_complex:
         return rational(matrix, False)
-    left, right = rational(matrix.astype(np.complex128), True), 1j * matrix.astype(np.complex128)
+    turned = matrix.astype(np.result_type(matrix, np.complex64))
+    left, right = rational(turned, True), 1j * turned
     return beside(left, rational(right, True))
 
 
