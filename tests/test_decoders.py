@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import stabbench as sb
 from stabbench.analysis.amplification import amplification, elimination_amplification
 from stabbench.analysis.survivors import policy
 from stabbench.arithmetic import exact
@@ -266,6 +267,21 @@ def test_bjorck_pereyra_is_for_monomials_on_nodes() -> None:
     with pytest.raises(InputError, match="it needs a polynomial code in the monomial basis"):
         require(d, code("dct", 5, 1))
     require(d, code("polynomial", 5, 1))
+
+
+@pytest.mark.parametrize("order", ["ascending", "random", "leja"])
+@pytest.mark.parametrize("grid", ["kA=2,kB=3", "kA=3,kB=2", "kA=1,kB=6", "k=6"])
+def test_bjorck_pereyra_gives_products_their_place(order: str, grid: str) -> None:
+    """Block (a, b) is the coefficient of x^(a + kA b), which is not the order of the blocks."""
+    record = sb.evaluate(
+        code(f"polynomial[{grid}]", 8, 2),
+        problem="matmul",
+        decoder=f"bjorck-pereyra[order={order}]",
+        precision="float64",
+        data="gaussian[rows=24,columns=12]",
+    )
+    assert record.status == "ok"
+    assert record.relative_error.worst < 1e-11
 
 
 @pytest.mark.parametrize("text", ["refined[steps=0]", "refined[steps=101]", "refined[steps=-1]"])

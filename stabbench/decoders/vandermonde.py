@@ -10,6 +10,7 @@ from stabbench.arithmetic.dense import vandermonde_solve
 from stabbench.arithmetic.precision import Precision
 from stabbench.codes.base import Code, System
 from stabbench.codes.polynomial import Polynomial
+from stabbench.codes.product import ProductSystem
 from stabbench.decoders.base import Decoder, Plan, Spare
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -17,16 +18,25 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 @dataclasses.dataclass(frozen=True)
 class NodePlan(Plan):
-    """Nodes of every pattern in the order in which they are taken, and their replies."""
+    """Nodes of every pattern in the order in which they are taken, and their replies.
+
+    Attributes
+    ----------
+    rows : int array, shape (P, k)
+    nodes : array, shape (P, k)
+    degrees : int array, shape (k,)
+        The power of the node that each unknown is the coefficient of.
+    """
 
     rows: Array
     nodes: Array
+    degrees: Array
 
     def decode(self, replies: Array) -> Array:
         """Divided differences and Newton to monomial, shape (P, k, L, m)."""
         received = replies[self.rows].astype(self.nodes.dtype, copy=False)
         estimate = vandermonde_solve(self.nodes, received.reshape(*self.rows.shape, -1))
-        return estimate.reshape(received.shape)
+        return estimate[:, self.degrees].reshape(received.shape)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -72,7 +82,7 @@ class BjorckPereyra(Decoder):
         )
         nodes = points.rounded(precision.decoding)[:, 0]
         rows = np.take_along_axis(rows, self.arrange(nodes[rows]), axis=1)
-        return NodePlan(rows, nodes[rows])
+        return NodePlan(rows, nodes[rows], degrees(code, system))
 
     def arrange(self, nodes: Array) -> Array:
         """Positions of the nodes of each pattern in the order of this decoder, shape (P, k)."""
@@ -82,6 +92,21 @@ class BjorckPereyra(Decoder):
             permutation = np.random.default_rng(nodes.shape[1]).permutation(nodes.shape[1])
             return np.broadcast_to(permutation, nodes.shape)
         return leja(nodes)
+
+
+def degrees(code: Polynomial, system: System) -> Array:
+    """Powers of the node in the order of the unknowns: j, for products a + kA b in block (a, b).
+
+    Examples
+    --------
+    >>> grid = Polynomial(6, 0, kA=2, kB=3)
+    >>> degrees(grid, grid.system()).tolist(), degrees(grid, grid.system("matmul")).tolist()
+    ([0, 1, 2, 3, 4, 5], [0, 2, 4, 1, 3, 5])
+    """
+    if not isinstance(system, ProductSystem):
+        return np.arange(code.blocks)
+    left, _, right = code.layout
+    return np.add.outer(np.arange(left), left * np.arange(right)).ravel()
 
 
 def leja(nodes: Array) -> Array:
