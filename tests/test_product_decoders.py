@@ -12,10 +12,11 @@ from stabbench.arithmetic.precision import ALLOWED, precision
 from stabbench.codes.convolutional import Convolutional, expand
 from stabbench.codes.lagrange import Lagrange
 from stabbench.decoders.peeling import Peeling
-from stabbench.decoders.registry import decoder
+from stabbench.decoders.registry import DECODERS, decoder
 from stabbench.errors import InputError
 
 SMALL = "gaussian[rows=48,columns=12]"
+STAGES = {"encode", "compute", "decode"}
 
 
 @pytest.mark.parametrize("name", ["float64", "float32", "bfloat16", "float16"])
@@ -55,6 +56,54 @@ def test_barycentric_formulas_run_in_longdouble(text: str) -> None:
     assert wide.status == "ok", wide.reason
     assert wide.condition_number.worst == pytest.approx(double.condition_number.worst, rel=1e-9)
     assert 0 < wide.budget["decode"] < double.budget["decode"] / 100
+
+
+@pytest.fixture(scope="module")
+def complex_file(tmp_path_factory: pytest.TempPathFactory) -> str:
+    path = tmp_path_factory.mktemp("data") / "complex.npy"
+    rng = np.random.default_rng(4)
+    np.save(path, rng.standard_normal((24, 6)) + 1j * rng.standard_normal((24, 6)))
+    return str(path)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("name", [x for x in ALLOWED if x in {"bfloat16", "float64", "longdouble"}])
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("polynomial", "matvec"),
+        ("polynomial", "matmul"),
+        ("polynomial[nodes=roots-of-unity]", "matmul"),
+        ("shift-add", "matvec"),
+        ("shift-add", "matmul"),
+        ("shift-add[chunk=3]", "matvec"),
+        ("circulant", "matvec"),
+        ("lt", "matvec"),
+        ("orthomatdot", "matmul"),
+        ("lagrange", "evaluate"),
+        ("berrut[k=3]", "evaluate"),
+    ],
+)
+def test_complex_data_keep_their_imaginary_part(
+    text: str, problem: str, name: str, complex_file: str
+) -> None:
+    """Also where the code is real: every decoder, and the budget of its errors."""
+    code, chosen = sb.code(text, 6, 2), precision(name)
+    methods = [
+        m
+        for m in sorted(DECODERS.members)
+        if not (decoder(m).accepts(code) or decoder(m).accepts_precision(chosen))
+    ]
+    assert methods or name == "longdouble"
+    for method in methods:
+        record = sb.evaluate(
+            code, problem=problem, decoder=method, precision=name, data=complex_file
+        )
+        assert record.status == "ok", record.reason
+        budget = record.measures.get("budget", {})
+        approximation = budget.get("approximation", 0.0)
+        assert record.relative_error.worst < max(300 * chosen.unit, 4 * approximation)
+        assert all(budget[stage] < 300 * chosen.unit for stage in budget.keys() & STAGES)
 
 
 def test_decoders_of_other_codes_are_refused_with_a_reason() -> None:

@@ -86,7 +86,7 @@ class Function(Product):
         assert isinstance(plan, BarycentricPlan)
         weights = acting_rational(Coefficients.from_array(plan.weights[0]), is_complex)
         scaled = [[x / sum(row[1:], start=row[0]) for x in row] for row in weights.tolist()]
-        count = len(rows)
+        count = len(scaled[0])
         identity = Rational(count, count, [int(i == j) for i in range(count) for j in range(count)])
         return identity, Rational(scaled)
 

@@ -216,10 +216,11 @@ def intermediates(choice: Choice, line: Line, pattern: Array, trial: Trial) -> d
     use = peeling.uses[0]
     if isinstance(use, Undecodable) or not len(use.missing):
         return {"survivors": list(alive), "resolved": [], "size": [], "error": []}
-    replies = trial.replies.astype(choice.precision.decode, copy=False)
+    dtype = choice.precision.decode_dtype(np.iscomplexobj(trial.replies))
+    replies = trial.replies.astype(dtype, copy=False)
     (blocks,) = peeling.decode(line.samples(replies))
     exact = to_units(trial.exact.hi, line.chunk)
-    scale = float(np.sqrt(np.mean(np.square(trial.exact.hi)))) or 1.0
+    scale = float(np.sqrt(np.mean(np.square(np.abs(trial.exact.hi))))) or 1.0
     with np.errstate(all="ignore"):
         size = np.abs(peeling.in_order(0, blocks)).max(axis=1) / scale
         wrong = np.abs(peeling.in_order(0, blocks - exact)).max(axis=1) / scale

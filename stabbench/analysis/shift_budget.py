@@ -42,22 +42,28 @@ def zigzag_budget(line: Line, peeling: Peeling, trial: Trial, estimate: Array) -
     workers = np.unique(np.concatenate([use.known[use.known >= 0], use.rows]))
     taken = [part[workers] for part in trial.shares[: 1 + bool(line.pitch)]]
     replies = trial.replies[workers]
+    is_complex = any(map(np.iscomplexobj, (*taken, *trial.shares, replies)))
+    depth = 1 + is_complex
     steps = len(use.missing) * len(line.positions) * line.table.shape[1] * estimate.shape[-1]
-    if steps > MOST_STEPS or not all(np.isfinite(x).all() for x in (*taken, replies)):
+    if depth * steps > MOST_STEPS or not all(np.isfinite(x).all() for x in (*taken, replies)):
         return None
     if line.pitch:
-        products = share_products(taken[0], taken[1], False)
-        exact = block_products(trial.blocks[0], trial.blocks[1], False)
+        products = share_products(taken[0], taken[1], is_complex)
+        exact = block_products(trial.blocks[0], trial.blocks[1], is_complex)
     else:
-        products = exact_products(taken[0], trial.shares[1], False)
-        exact = exact_products(trial.blocks[0], trial.shares[1], False)
-    parts = [_fractions(products), _floats(replies), _fractions(exact), _floats(estimate)]
+        products = exact_products(taken[0], trial.shares[1], is_complex)
+        exact = exact_products(trial.blocks[0], trial.shares[1], is_complex)
+    floats = [_floats(array, is_complex) for array in (replies, estimate)]
+    parts = [_fractions(products), floats[0], _fractions(exact), floats[1]]
     whole, shift = _integers(parts)
-    sent = np.zeros((2, *trial.replies.shape), dtype=object)
-    sent[0, workers] = whole[0].reshape(replies.shape)
-    sent[1, workers] = whole[1].reshape(replies.shape)
-    decoded = [line.blocks(peeling.decode(line.samples(part)))[0] for part in sent]
-    true, found = (part.reshape(estimate.shape) for part in whole[2:])
+    sent = np.zeros((2, depth, *trial.replies.shape), dtype=object)
+    sent[0][:, workers] = whole[0].reshape(depth, *replies.shape)
+    sent[1][:, workers] = whole[1].reshape(depth, *replies.shape)
+    decoded = [
+        np.stack([line.blocks(peeling.decode(line.samples(part)))[0] for part in stage])
+        for stage in sent
+    ]
+    true, found = (part.reshape(depth, *estimate.shape) for part in whole[2:])
     vectors = {
         "encode": decoded[0] - true,
         "compute": decoded[1] - decoded[0],
@@ -103,8 +109,10 @@ def _fractions(matrix: Any) -> list[tuple[int, int]]:
     return [(int(entry.p), int(entry.q)) for entry in matrix.entries()]
 
 
-def _floats(array: Array) -> list[tuple[int, int]]:
-    pairs = (x.as_integer_ratio() for x in array.ravel())
+def _floats(array: Array, is_complex: bool) -> list[tuple[int, int]]:
+    """Numerators and denominators of the real parts, then of the imaginary ones if there are."""
+    parts = (array.real, array.imag) if is_complex else (array,)
+    pairs = (x.as_integer_ratio() for part in parts for x in part.ravel())
     return [(int(p), int(q)) for p, q in pairs]
 
 

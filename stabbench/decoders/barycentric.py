@@ -9,7 +9,7 @@ from stabbench.arithmetic.kernels import checked
 from stabbench.arithmetic.precision import Precision
 from stabbench.codes.base import Code, System
 from stabbench.codes.interpolation import Interpolated
-from stabbench.decoders.base import Decoder, Plan, Spare
+from stabbench.decoders.base import Decoder, Plan, Spare, as_blocks, as_columns
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -34,13 +34,12 @@ class BarycentricPlan(Plan):
     def decode(self, replies: Array) -> Array:
         """Quotients of weighted sums, shape (P, wanted, L, m)."""
         dtype = self.weights.dtype
-        received = replies[self.rows].astype(dtype, copy=False)
+        received = as_columns(replies, dtype)[self.rows]
         with np.errstate(all="ignore"):
-            flat = received.reshape(*self.rows.shape, -1)
-            values = np.matmul(self.weights, flat) / self.weights.sum(axis=2)[..., None]
+            values = np.matmul(self.weights, received) / self.weights.sum(axis=2)[..., None]
             if self.reduction is not None:
                 values = values.sum(axis=1, keepdims=True) * dtype.type(self.reduction)
-        return checked(values, dtype).reshape(len(values), -1, *replies.shape[1:])
+        return as_blocks(checked(values, dtype), replies)
 
     def operator(self) -> Array:
         """The decoding matrices D_F, shape (P, wanted, r)."""

@@ -37,9 +37,46 @@ class Plan(ABC):
 
         Returns
         -------
-        array, shape (P, unknowns, L, m), in decoding precision; not finite where decoding broke
-        down or overflowed
+        array, shape (P, unknowns, L, m), in decoding precision, complex if the code or the replies
+        are; not finite where decoding broke down or overflowed
         """
+
+
+def split(array: Array, dtype: np.dtype[Any]) -> Array:
+    """Numbers in the type of a decoder; complex ones of a real decoder as two real columns each.
+
+    Examples
+    --------
+    >>> split(np.array([[1 + 2j, 3 - 4j]]), np.dtype("float32"))
+    array([[ 1.,  2.,  3., -4.]], dtype=float32)
+    """
+    if dtype.kind == "c" or not np.iscomplexobj(array):
+        return array.astype(dtype, copy=False)
+    return array.astype(np.result_type(dtype, np.complex64), order="C", copy=False).view(dtype)
+
+
+def joined(columns: Array, replies: Array) -> Array:
+    """Inverse of `split`: complex numbers again where the replies are complex.
+
+    Examples
+    --------
+    >>> joined(np.array([1.0, 2.0]), np.array([0j]))
+    array([1.+2.j])
+    """
+    if columns.dtype.kind == "c" or not np.iscomplexobj(replies):
+        return columns
+    return np.ascontiguousarray(columns).view(np.result_type(columns, np.complex64))
+
+
+def as_columns(replies: Array, dtype: np.dtype[Any]) -> Array:
+    """Replies (rows, L, m) `split` for a decoder, one row each: shape (rows, width)."""
+    return split(replies, dtype).reshape(len(replies), -1)
+
+
+def as_blocks(estimates: Array, replies: Array) -> Array:
+    """Estimates (P, k, width) of such columns as blocks of the replies' shape, (P, k, L, m)."""
+    whole = joined(estimates, replies)
+    return whole.reshape(*whole.shape[:2], *replies.shape[1:])
 
 
 @dataclasses.dataclass(frozen=True)

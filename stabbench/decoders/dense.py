@@ -17,7 +17,7 @@ from stabbench.codes.gradient.base import GradientCode
 from stabbench.codes.operators import Dense
 from stabbench.codes.shift_add import ShiftAdd
 from stabbench.codes.toeplitz import ShiftMap
-from stabbench.decoders.base import Decoder, Plan, Spare, by_batches
+from stabbench.decoders.base import Decoder, Plan, Spare, as_blocks, as_columns, by_batches
 from stabbench.decoders.weights import exact_plan, least_squares_plan
 from stabbench.decoders.zigzag import samples_plan, samples_too_large
 from stabbench.errors import InputError
@@ -51,13 +51,12 @@ class DensePlan(Plan):
     def decode(self, replies: Array) -> Array:
         """Estimates of what is wanted, shape (P, wanted, L, m)."""
         dtype = self.matrices.dtype
-        received = replies[self.rows].astype(dtype, copy=False)
-        right = received.reshape(*self.rows.shape, -1)
+        right = as_columns(replies, dtype)[self.rows]
         estimate = checked(self.method(self.matrices, right), dtype)
         if self.target is not None:
             with np.errstate(all="ignore"):
                 estimate = checked(np.matmul(self.target, estimate), dtype)
-        return estimate.reshape(len(self.rows), -1, *replies.shape[1:])
+        return as_blocks(estimate, replies)
 
 
 @dataclasses.dataclass(frozen=True)

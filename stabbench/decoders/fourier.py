@@ -13,7 +13,7 @@ from stabbench.arithmetic.precision import Precision
 from stabbench.codes.base import Code, System
 from stabbench.codes.circulant import Circulant
 from stabbench.codes.nodes import root_of_unity
-from stabbench.decoders.base import Decoder, Plan, Spare
+from stabbench.decoders.base import Decoder, Plan, Spare, as_blocks, as_columns
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -36,7 +36,7 @@ class FourierPlan(Plan):
         count, half, k, _ = self.systems.shape
         q = self.rows.shape[1] // k
         real = self.systems.real.dtype
-        received = replies[self.rows].astype(real, copy=False).reshape(count, k, q, -1)
+        received = as_columns(replies, real)[self.rows].reshape(count, k, q, -1)
         with np.errstate(all="ignore"):
             spectrum = checked(scipy.fft.rfft(received, axis=2), self.systems.dtype)
             right = spectrum[:, :, 1 : half + 1].swapaxes(1, 2)
@@ -44,7 +44,7 @@ class FourierPlan(Plan):
             whole = np.zeros((count, k, half + 1, received.shape[3]), dtype=self.systems.dtype)
             whole[:, :, 1:] = flat.reshape(count, half, k, -1).swapaxes(1, 2)
             blocks = checked(scipy.fft.irfft(whole, n=q, axis=2), real)
-        return blocks[:, :, : q - 1].reshape(count, k * (q - 1), *replies.shape[1:])
+        return as_blocks(blocks[:, :, : q - 1].reshape(count, k * (q - 1), -1), replies)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -10,7 +10,7 @@ from stabbench.arithmetic.kernels import checked
 from stabbench.arithmetic.precision import Precision
 from stabbench.codes.base import Code, System
 from stabbench.codes.operators import Dense
-from stabbench.decoders.base import Decoder, Plan, Spare
+from stabbench.decoders.base import Decoder, Plan, Spare, as_blocks, as_columns
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -51,13 +51,13 @@ class PeelingPlan(Plan):
     def decode(self, replies: Array) -> Array:
         """Substitute in the order of the plan, shape (P, k, L, m)."""
         dtype = self.matrix.dtype
-        flat = replies.reshape(len(replies), -1).astype(dtype, copy=False)
+        flat = as_columns(replies, dtype)
         estimate = np.full((*self.unknown.shape, flat.shape[1]), np.nan, dtype=dtype)
         matrix = np.ascontiguousarray(self.matrix)
         for p, taken in enumerate(self.taken):
             with np.errstate(all="ignore"):
                 substitute(matrix, flat.copy(), taken, self.unknown[p], self.source[p], estimate[p])
-        return checked(estimate, dtype).reshape(*self.unknown.shape, *replies.shape[1:])
+        return as_blocks(checked(estimate, dtype), replies)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -11,7 +11,7 @@ from stabbench.arithmetic.precision import Precision
 from stabbench.codes.base import Code, System
 from stabbench.codes.polynomial import Polynomial
 from stabbench.codes.product import ProductSystem
-from stabbench.decoders.base import Decoder, Plan, Spare
+from stabbench.decoders.base import Decoder, Plan, Spare, as_blocks, as_columns
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -34,9 +34,9 @@ class NodePlan(Plan):
 
     def decode(self, replies: Array) -> Array:
         """Divided differences and Newton to monomial, shape (P, k, L, m)."""
-        received = replies[self.rows].astype(self.nodes.dtype, copy=False)
-        estimate = vandermonde_solve(self.nodes, received.reshape(*self.rows.shape, -1))
-        return estimate[:, self.degrees].reshape(received.shape)
+        received = as_columns(replies, self.nodes.dtype)[self.rows]
+        coefficients = vandermonde_solve(self.nodes, received)
+        return as_blocks(coefficients[:, self.degrees], replies)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -15,7 +15,7 @@ from stabbench.arithmetic.shift_tables import ABSENT
 from stabbench.codes.base import Code, System
 from stabbench.codes.shift_add import ShiftAdd
 from stabbench.codes.toeplitz import Line, ShiftMap
-from stabbench.decoders.base import Decoder, Plan, Spare
+from stabbench.decoders.base import Decoder, Plan, Spare, joined, split
 
 Array = np.ndarray[Any, np.dtype[Any]]
 MOST_WORK = 2e10
@@ -55,8 +55,8 @@ class ShiftPlan(Plan):
             line = self.reply.line(lengths)
             self._kept[lengths] = line, self.prepare(line)
         line, prepared = self._kept[lengths]
-        samples = line.samples(replies.astype(self.dtype, copy=False))
-        return np.asarray(line.blocks(self.resolve(line, prepared, samples)))
+        found = self.resolve(line, prepared, split(line.samples(replies), self.dtype))
+        return np.asarray(line.blocks(joined(found, replies)))
 
     @abstractmethod
     def prepare(self, line: Line) -> Any:
