@@ -85,8 +85,7 @@ def triangularize(matrix: Any, right: Array) -> tuple[Triangle, Array]:
     windows, transformed = [], np.zeros((size, right.shape[1]), right.dtype)
     for start in range(0, size, step):
         stop, end = min(start + step, size), min(start + step + band, size)
-        last = size if stop == size else stop
-        mine = slice(*np.searchsorted(first, [start, last]))
+        mine = slice(*np.searchsorted(first, [start, stop]))
         top = np.zeros((len(carry), end - start), right.dtype)
         top[:, : carry.shape[1]] = carry
         fresh = columns[mine, start:end].toarray()
