@@ -102,7 +102,10 @@ def test_wrong_sweeps_are_refused_and_change_nothing(
     ("arguments", "words"),
     [
         (("swep",), "unknown command 'swep'; did you mean sweep"),
-        (("train", "gosip"), "unknown command train 'gosip'; did you mean gossip? allowed: descent"),
+        (
+            ("train", "gosip"),
+            "unknown command train 'gosip'; did you mean gossip? allowed: descent",
+        ),
         (("train", "layers"), "codes is missing"),
         (("--colour",), "No such option"),
         (("sweep",), "codes is missing; give at least one"),
