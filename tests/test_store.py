@@ -191,6 +191,25 @@ def test_killed_processes_lose_no_finished_case(tmp_path: Path) -> None:
     assert content(Store.existing(directory)) == content(whole)
 
 
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM])
+def test_worker_processes_end_with_a_killed_sweep(tmp_path: Path, how: signal.Signals) -> None:
+    """The workers hold the other end of stderr, which closes when the last of them is gone."""
+    with subprocess.Popen(
+        program(
+            "sweep", "-s", "gaussian[draws=400]", "-n", "4", "-S", "1", "-j", 2, "-o", tmp_path
+        ),
+        env=child_environment(),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as child:
+        assert child.stderr is not None
+        assert child.stderr.readline().startswith("[1]")
+        child.send_signal(how)
+        child.communicate(timeout=30)
+    assert child.returncode == -how
+
+
 @pytest.mark.parametrize("line", [1, 2, 5, 9])
 @pytest.mark.parametrize(
     "damage",

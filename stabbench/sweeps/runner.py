@@ -3,7 +3,9 @@
 import contextlib
 import dataclasses
 import multiprocessing
+import os
 import signal
+import threading
 import traceback
 from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import BrokenExecutor, ProcessPoolExecutor, as_completed
@@ -109,7 +111,9 @@ def _results(cases: list[Case], options: Options) -> Generator[Record]:
         return
     others = set(multiprocessing.active_children())
     executor = ProcessPoolExecutor(
-        min(options.jobs, len(cases)), mp_context=multiprocessing.get_context("spawn")
+        min(options.jobs, len(cases)),
+        mp_context=multiprocessing.get_context("spawn"),
+        initializer=_end_with_parent,
     )
     try:
         with _uninterrupted():
@@ -127,6 +131,18 @@ def _results(cases: list[Case], options: Options) -> Generator[Record]:
             process.kill()
         raise
     executor.shutdown()
+
+
+def _end_with_parent() -> None:
+    """End this worker process once its parent is dead: one that is killed takes nobody along."""
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+
+    def wait() -> None:
+        parent.join()
+        os._exit(1)
+
+    threading.Thread(target=wait, daemon=True).start()
 
 
 @contextlib.contextmanager
