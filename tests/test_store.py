@@ -218,6 +218,7 @@ def test_worker_processes_end_with_a_killed_sweep(tmp_path: Path, how: signal.Si
         lambda line: b"",
         lambda line: b"\x00" * len(line),
         lambda line: b"[1, 2]",
+        lambda line: b"[" * 100_000,
         lambda line: b'{"type": "record", "schema": 1}',
         lambda line: b'{"type": "something else"}',
         lambda line: line.replace(b'"n": ', b'"n": 1'),
@@ -238,6 +239,56 @@ def test_a_damaged_line_before_the_last_is_refused_and_left(
             action(directory)
         assert "\n" not in str(caught.value)
     assert (directory / "records.jsonl").read_bytes() == data
+
+
+def with_line(finished: Store, target: Path, change: Callable[[dict[str, Any]], Any]) -> Path:
+    """A copy of a sweep with a changed copy of its last record behind it."""
+    data = finished.path.read_bytes()
+    line = json.loads(data.splitlines()[-1])
+    return copied(finished, target, data + json.dumps(change(line)).encode() + b"\n")
+
+
+def test_a_record_that_is_there_twice_counts_once(finished: Store, tmp_path: Path) -> None:
+    directory = with_line(finished, tmp_path, lambda line: line)
+    assert content(Store.existing(directory)) == content(finished)
+    data = finished.path.read_bytes().replace(b"\n", b"\r\n")
+    other = copied(finished, tmp_path / "carriage returns", data)
+    assert content(sweep(other)) == content(finished)
+    assert (other / "records.jsonl").read_bytes() == data
+
+
+def other_case(line: dict[str, Any]) -> dict[str, Any]:
+    case = line["case"] | {"n": 6}
+    return line | {"case": case, "id": Case(line["kind"], case).id}
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda line: line | {"label": "other"}, "differs from an earlier one"),
+        (lambda line: line | {"status": "failed"}, "differs from an earlier one"),
+        (lambda line: line | {"status": "fine"}, "status 'fine'; allowed are ok, undecodable"),
+        (other_case, "no case of this sweep"),
+    ],
+)
+def test_records_that_do_not_belong_are_refused_and_left(
+    finished: Store, tmp_path: Path, change: Callable[[dict[str, Any]], Any], words: str
+) -> None:
+    directory = with_line(finished, tmp_path, change)
+    before = (directory / "records.jsonl").read_bytes()
+    for action in (Store, sweep):
+        with pytest.raises(InputError, match=f"line {CASES + 3}: record [0-9a-f]{{16}}: {words}"):
+            action(directory)
+    assert (directory / "records.jsonl").read_bytes() == before
+
+
+@pytest.mark.parametrize("cases", [5, None, "abc", [["a"]]])
+def test_a_damaged_header_is_refused(finished: Store, tmp_path: Path, cases: Any) -> None:
+    first, rest = finished.path.read_bytes().split(b"\n", 1)
+    header = json.loads(first) | {"cases": cases}
+    directory = copied(finished, tmp_path, json.dumps(header).encode() + b"\n" + rest)
+    with pytest.raises(InputError, match=r"line [123]: "):
+        Store(directory)
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import hashlib
 import json
 import math
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from stabbench.analysis.metrics import Statistic
 from stabbench.errors import InputError
@@ -113,13 +113,16 @@ class Record:
         Raises
         ------
         InputError
-            If it is of another schema or its id does not belong to its case.
+            If it is of another schema or status, or its id does not belong to its case.
         """
         if data.get("schema") != SCHEMA:
             raise InputError(f"record of schema {data.get('schema')!r}; allowed is {SCHEMA}")
         case = Case(data["kind"], data["case"])
         if case.id != data["id"]:
             raise InputError(f"record {data['id']}: the id of its case is {case.id}")
+        if data["status"] not in get_args(Status):
+            allowed = ", ".join(get_args(Status))
+            raise InputError(f"record {case.id}: status {data['status']!r}; allowed are {allowed}")
         measures = {name: _measure(value) for name, value in data["measures"].items()}
         return cls(
             case, data["status"], data["reason"], measures, data["label"], data["environment"]

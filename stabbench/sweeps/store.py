@@ -25,7 +25,8 @@ class Store:
     Raises
     ------
     InputError
-        If the directory or its records cannot be read, or a line other than the last is damaged.
+        If the directory or its records cannot be read, a line other than the last is damaged, or a
+        record is of no case of the sweep or contradicts an earlier one.
     """
 
     def __init__(self, directory: str | os.PathLike[str]) -> None:
@@ -37,6 +38,7 @@ class Store:
 
     def _forget(self) -> None:
         self.header: dict[str, Any] | None = None
+        self._cases: frozenset[str] = frozenset()
         self.environments: dict[str, dict[str, Any]] = {}
         self.records: dict[str, Record] = {}
         self.torn = False
@@ -174,11 +176,11 @@ class Store:
                 if line.get("schema") != SCHEMA:
                     raise InputError(f"schema {line.get('schema')!r}; this version reads {SCHEMA}")
                 self.header = {key: line[key] for key in ("schema", "request", "cases")}
+                self._cases = frozenset(self.header["cases"])
             elif kind == "environment":
                 self.environments[line["key"]] = line["environment"]
             elif kind == "record":
-                record = Record.from_json(line)
-                self.records[record.case.id] = record
+                self._take_record(Record.from_json(line))
             else:
                 return False
         except InputError as error:
@@ -186,6 +188,15 @@ class Store:
         except (KeyError, TypeError, ValueError, AttributeError):
             return False
         return True
+
+    def _take_record(self, record: Record) -> None:
+        """Take in a record; one line may be there twice, but no case with two results."""
+        case_id = record.case.id
+        if case_id not in self._cases:
+            raise InputError(f"record {case_id}: no case of this sweep; move the file away")
+        known = self.records.setdefault(case_id, record)
+        if known is not record and known.to_json() != record.to_json():
+            raise InputError(f"record {case_id}: differs from an earlier one; move the file away")
 
     def _same(self, request: Mapping[str, Any], cases: list[str]) -> None:
         assert self.header is not None
@@ -215,7 +226,7 @@ def _parse(line: bytes) -> dict[str, Any] | None:
         return None
     try:
         parsed = json.loads(line)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     return parsed if isinstance(parsed, dict) else None
 
