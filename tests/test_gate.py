@@ -1,5 +1,7 @@
 """The gate: a planted regression is named, a run that measured nothing never passes."""
 
+import dataclasses
+import itertools
 import json
 import math
 import re
@@ -12,11 +14,13 @@ import pytest
 import stabbench as sb
 from stabbench.errors import InputError
 from stabbench.gating.baseline import write_baseline
-from stabbench.gating.bounds import load_bounds
+from stabbench.gating.bounds import MATCHED, load_bounds
+from stabbench.sweeps import stability
 from stabbench.sweeps.case import Record
 from stabbench.sweeps.compare import compare, worst_digits
 from stabbench.sweeps.runner import Options
 from stabbench.sweeps.store import Store
+from stabbench.training import api
 from tests.support import ROOT, Run, refused, run
 
 AXES: dict[str, Any] = {
@@ -259,6 +263,10 @@ def test_a_bound_for_no_case_of_the_sweep_is_noted(good: Path, bounds: Path) -> 
         ('code = "poly*"\nn = 8', 1),
         ("stragglers = 2", 4),
         ('data = "gaussian"', 4),
+        ('code = "polynomial[nodes=chebyshev]"', 2),
+        ('code = "polynomial[nodes=*]"', 2),
+        ('code = "polynomial[*"\nspare = "use"\ntrials = 1.0', 2),
+        ('patterns = "auto*"\nvectors = "?"', 4),
     ],
 )
 def test_bounds_apply_to_the_cases_that_they_match(
@@ -266,6 +274,75 @@ def test_bounds_apply_to_the_cases_that_they_match(
 ) -> None:
     bounds.write_text(BOUND.replace("slack", f"{match}\nslack"))
     assert run("gate", good, "--bounds", bounds).out == f"gate: passed ({count} comparisons)\n"
+
+
+def test_every_parameter_of_every_kind_can_be_matched() -> None:
+    names = {field.name for field in dataclasses.fields(stability.Request)}
+    names = names.union(*(api.kind_of(kind).keys for kind in api.KINDS))
+    assert sorted({*names, "kind"}) == sorted(MATCHED)
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    directory = tmp_path_factory.mktemp("trained")
+    axes: dict[str, Any] = {"code": "dct", "n": 4, "stragglers": 1, "width": 8, "steps": 3}
+    axes |= {"trials": 2, "mode": ["naive", "deu"], "rate": [0.1, 1.0]}
+    return api.train("layers", None, directory, options=Options(jobs=1), **axes).directory
+
+
+@pytest.mark.parametrize(
+    ("match", "rates", "modes"),
+    [
+        ('kind = "layers"', ("0.1", "1.0"), ("naive", "deu")),
+        ("rate = 1", ("1.0",), ("naive", "deu")),
+        ('rate = 0.1\nmode = "deu"\nwidth = 8', ("0.1",), ("deu",)),
+    ],
+)
+def test_a_bound_for_one_way_of_training(
+    trained: Path, bounds: Path, match: str, rates: tuple[str, ...], modes: tuple[str, ...]
+) -> None:
+    text = BOUND.replace("test_ratio.worst", "layer_error.worst").replace("10.0", "0.0")
+    bounds.write_text(text.replace("slack", f"{match}\nslack"))
+    done = run("gate", trained, "--bounds", bounds)
+    assert done.status == 1
+    lines = done.err.splitlines()
+    assert len(lines) == len(rates) * len(modes)
+    for rate, mode in itertools.product(rates, modes):
+        name = f"worse: dct {mode} n=4 s=1 float32 solve digits width=8 rate={rate}: "
+        assert sum(line.startswith(f"{name}layer_error.worst measured") for line in lines) == 1
+
+
+@pytest.mark.parametrize(
+    ("kind", "axes"),
+    [
+        ("layers", {"codes": ["uncoded", "shift-add"], "mode": ["naive", "deu"], "width": 16}),
+        ("descent", {"codes": ["uncoded", "kadhe[generator=chebyshev,d=5,m=3]"]}),
+        ("gossip", {"methods": ["ecsd", "dcd"], "problem": "logistic[dimension=20]"}),
+    ],
+)
+def test_the_projects_own_bounds_judge_training(
+    tmp_path: Path, kind: str, axes: dict[str, Any]
+) -> None:
+    length = {"layers": "steps", "descent": "iterations", "gossip": "steps"}[kind]
+    settings: dict[str, Any] = axes | {length: 20} | ({} if kind == "gossip" else {"trials": 2})
+    api.train(kind, None, tmp_path, options=Options(jobs=1), **settings)
+    done = run("gate", tmp_path, "--bounds", ROOT / "benchmarks" / "bounds.toml")
+    assert done.status == 0
+    words = [line for line in done.out.splitlines() if not line.startswith("note: ")]
+    assert re.fullmatch(r"gate: passed \([2-9] comparisons\)", "\n".join(words))
+
+
+def test_training_has_no_digits_for_a_baseline(
+    good: Path, trained: Path, bounds: Path, tmp_path: Path
+) -> None:
+    words = refused("gate", trained, "--write-baseline", tmp_path / "x.jsonl")
+    assert "no case measures digits to compare" in words
+    write_baseline(good, tmp_path / "base" / "good.jsonl")
+    copied = (trained / "records.jsonl").read_bytes()
+    (tmp_path / "base" / "trained.jsonl").write_bytes(copied)
+    done = run("gate", trained, "--baseline", tmp_path / "base")
+    assert done.status == 3
+    assert done.out.endswith("gate: could not measure (0 comparisons)\n")
 
 
 @pytest.mark.parametrize("which", ["good", "bad"])
@@ -345,6 +422,7 @@ def test_a_baseline_of_other_cases_alone_measures_nothing(good: Path, tmp_path: 
         (BOUND.replace('"Higham, theorem 9.4"', '""'), "source is missing"),
         (BOUND.replace('"test_ratio.worst"', "7"), "measure is missing"),
         (BOUND.replace("name", "nmae"), "unknown key 'nmae'"),
+        (BOUND + 'code = ["dct", "haar"]', "code=['dct', 'haar']; allowed are texts and numbers"),
     ],
 )
 def test_a_damaged_bounds_file_is_refused(good: Path, bounds: Path, text: str, words: str) -> None:

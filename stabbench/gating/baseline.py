@@ -54,7 +54,7 @@ def write_baseline(directory: str | os.PathLike[str], target: str | os.PathLike[
     Raises
     ------
     InputError
-        If the sweep is not finished or a case failed.
+        If the sweep is not finished, a case failed, or none measures digits.
     """
     store = Store.existing(directory)
     failed = [r for r in store.records.values() if r.status in ("failed", "timeout")]
@@ -63,6 +63,8 @@ def write_baseline(directory: str | os.PathLike[str], target: str | os.PathLike[
             f"{directory}: {len(store.missing)} cases are missing and {len(failed)} failed; "
             "a baseline needs a finished sweep"
         )
+    if not any("digits" in record.measures for record in store.records.values()):
+        raise InputError(f"{directory}: no case measures digits to compare; give bounds instead")
     lines = []
     for case_id in sorted(store.records):
         record = store.records[case_id]

@@ -12,7 +12,18 @@ from stabbench.errors import InputError
 from stabbench.grammar import near
 from stabbench.sweeps.case import Record
 
-MATCHED = ("kind", "code", "decoder", "precision", "data", "problem", "n", "stragglers")
+STABILITY = (
+    *("code", "n", "stragglers", "precision", "decoder", "problem", "data", "vectors"),
+    *("patterns", "spare", "trials", "seed", "reference", "noise"),
+)
+LAYERS = ("mode", "width", "depth", "steps", "batch", "rate", "arrivals")
+DESCENT = ("method", "iterations", "momentum", "times")
+GOSSIP = (
+    *("compressor", "graph", "weights", "mixing", "accumulation", "sender", "consensus"),
+    *("decay", "points"),
+)
+MATCHED = ("kind", *STABILITY, *LAYERS, *DESCENT, *GOSSIP)
+"""The parameters of every kind of case; of later kinds those that earlier ones lack."""
 BOUND_KEYS = ("name", "measure", "at_most", "at_least", "slack", "source", *MATCHED)
 
 
@@ -28,8 +39,8 @@ class Bound:
     at_most, at_least : float or None
         The limit; one of them.
     match : dict
-        Shell patterns for ``code``, ``decoder`` (names without brackets match any parameters),
-        ``precision``, ``data``, ``problem``, ``kind``, ``n`` and ``stragglers``.
+        Shell patterns for the ``kind`` of a case and for its parameters. Brackets are those of the
+        grammar, no sets of characters; a name without them matches any parameters.
     slack : float
         Factor: if even the measured value nearest to the limit is farther from it than this, the
         bound is reported as one that could not fail.
@@ -47,10 +58,15 @@ class Bound:
 
     def applies(self, record: Record) -> bool:
         """Whether the record is one of those that the bound is for."""
-        return all(
-            any(v == pattern or fnmatch.fnmatchcase(v, pattern) for v in _values(record, key))
-            for key, pattern in self.match.items()
-        )
+        return all(self._matches(record, key) for key in self.match)
+
+    def is_of_kind(self, record: Record) -> bool:
+        """Whether the bound is for cases of this kind."""
+        return "kind" not in self.match or self._matches(record, "kind")
+
+    def _matches(self, record: Record, key: str) -> bool:
+        pattern = self.match[key].replace("[", "[[]")
+        return any(fnmatch.fnmatchcase(value, pattern) for value in _values(record, key))
 
     def holds(self, value: float) -> bool:
         """Whether a measured value is within the limit; NaN is not."""
@@ -107,6 +123,9 @@ def _bound(table: dict[str, Any], where: str) -> Bound:
         value = table[key]
         if isinstance(value, bool) or not isinstance(value, int | float) or math.isnan(value):
             raise InputError(f"{where}: {key}={value!r}; allowed are numbers")
+    for key in MATCHED:
+        if not isinstance(table.get(key, ""), str | int | float):
+            raise InputError(f"{where}: {key}={table[key]!r}; allowed are texts and numbers")
     if table.get("slack", 1.0) < 1:
         raise InputError(f"{where}: slack={table['slack']}; allowed is a factor >= 1")
     return Bound(
@@ -114,7 +133,7 @@ def _bound(table: dict[str, Any], where: str) -> Bound:
         table["measure"],
         table.get("at_most"),
         table.get("at_least"),
-        {key: str(table[key]) for key in MATCHED if key in table},
+        {key: _text(table[key]) for key in MATCHED if key in table},
         float(table.get("slack", 1000.0)),
         table["source"],
     )
@@ -130,8 +149,13 @@ def measure_of(record: Record, path: str) -> float | None:
     return float(value) if isinstance(value, int | float) else None
 
 
+def _text(value: Any) -> str:
+    """A parameter as it is matched: 1.0 is 1."""
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
 def _values(record: Record, key: str) -> tuple[str, ...]:
     if key == "kind":
         return (record.case.kind,)
-    value = str(record.case.get(key, ""))
+    value = _text(record.case.get(key, ""))
     return (value, value.partition("[")[0])

@@ -21,6 +21,10 @@ from stabbench.sweeps.store import Store
 
 PASSED, WORSE, UNMEASURED = 0, 1, 3
 JUDGED = ("ok", "overflow", "undecodable")
+SHOWN = (
+    *("code", "method", "compressor", "mode", "n", "stragglers", "precision", "decoder", "data"),
+    *("width", "rate"),
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -104,7 +108,7 @@ def gate(
     findings = _incomplete(store)
     records = list(store.records.values())
     checked = 0
-    for limit in limits:
+    for limit in (limit for limit in limits if any(map(limit.is_of_kind, records))):
         found, count = _judge(limit, records, str(directory))
         findings += found
         checked += count
@@ -181,9 +185,10 @@ def _exceeded(bound: Bound, record: Record, value: float, where: str) -> Finding
     survivors = getattr(statistic, "worst_survivors", None)
     if survivors is None and "relative_error" in record.measures:
         survivors = record.measures["relative_error"].worst_survivors
+    where_worst = "" if survivors is None else f"survivors {list(survivors)}: "
     return Finding(
         "worse",
-        f"{name_of(record.case.parameters)}: survivors {list(survivors or ())}: "
+        f"{name_of(record.case.parameters)}: {where_worst}"
         f"{bound.measure} measured {value:.3g}{measured}; "
         f"allowed {bound.limit}{allowed} (bound {bound.name}); "
         f"replay: stabbench show {where} {record.case.id} --rerun",
@@ -206,10 +211,9 @@ def _lost(pair: Pair, record: Record, tolerance: float, where: str | os.PathLike
 
 
 def name_of(parameters: Mapping[str, Any]) -> str:
-    """Code, n, s, precision, decoder and data of a case, on one line."""
-    labels = {"n": "n=", "stragglers": "s="}
-    keys = ("code", "n", "stragglers", "precision", "decoder", "data")
-    return " ".join(labels.get(k, "") + str(parameters[k]) for k in keys if k in parameters)
+    """What is computed, n, s, precision, decoder and data of a case, on one line."""
+    labels = {"n": "n=", "stragglers": "s=", "width": "width=", "rate": "rate="}
+    return " ".join(labels.get(k, "") + str(parameters[k]) for k in SHOWN if k in parameters)
 
 
 def _junit(verdict: Verdict, records: Iterable[Record]) -> str:

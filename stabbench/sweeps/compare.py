@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from stabbench.errors import InputError
 from stabbench.sweeps.case import Record
+from stabbench.sweeps.stability import KIND
 
 Change = Literal["worse", "better", "same", "new", "missing"]
 
@@ -44,7 +45,7 @@ def worst_digits(record: Record) -> float:
 
 
 def compare(old: Iterable[Record], new: Iterable[Record], tolerance: float = 0.5) -> list[Pair]:
-    """Pair records by case id; skipped records do not count.
+    """Pair records by case id; skipped records, and cases that measure no digits, do not count.
 
     Parameters
     ----------
@@ -64,8 +65,8 @@ def compare(old: Iterable[Record], new: Iterable[Record], tolerance: float = 0.5
     """
     if not tolerance >= 0:
         raise InputError(f"compare: tolerance={tolerance}; allowed are digits >= 0")
-    before = {r.case.id: r for r in old if r.status != "skipped"}
-    after = {r.case.id: r for r in new if r.status != "skipped"}
+    before = {r.case.id: r for r in old if _counts(r)}
+    after = {r.case.id: r for r in new if _counts(r)}
     pairs = []
     for case_id in {**before, **after}:
         a, b = before.get(case_id), after.get(case_id)
@@ -76,6 +77,10 @@ def compare(old: Iterable[Record], new: Iterable[Record], tolerance: float = 0.5
         pairs.append(Pair(case_id, either.case.parameters, one, two, _change(one, two, tolerance)))
     order = {"worse": 0, "missing": 1, "better": 2, "new": 3, "same": 4}
     return sorted(pairs, key=lambda pair: (order[pair.change], _gain(pair), pair.id))
+
+
+def _counts(record: Record) -> bool:
+    return record.status != "skipped" and record.case.kind == KIND
 
 
 def _change(old: float | None, new: float | None, tolerance: float) -> Change:
