@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 import stabbench as sb
+from stabbench.analysis.conditions import conditions
+from stabbench.arithmetic.coefficients import Coefficients
 from stabbench.published.spectra import spectra
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -179,10 +181,23 @@ def test_circulant_energy_by_frequencies_is_that_of_the_whole_matrix() -> None:
     assert short.energy.mean() == pytest.approx(np.mean(energies), rel=1e-9)
 
 
+def test_condition_numbers_of_many_unknowns_are_right_at_any_magnitude() -> None:
+    """Blocks 2^10 B and 2^-10 B, B of singular values 1, 1, 1 and 2^-51, and one row twice."""
+    hadamard = np.array([[1, 1, 1, 1], [1, -1, 1, -1], [1, 1, -1, -1], [1, -1, -1, 1]]) / 2
+    block = hadamard @ np.diag([1, 1, 1, 2.0**-51]) @ hadamard
+    k = 132
+    matrix = np.kron(np.diag(2.0 ** (10 * (-1) ** np.arange(k // 4))), block)
+    matrix = np.vstack([matrix, matrix[:1]])
+    rows = np.array([np.arange(k), np.delete(np.arange(k + 1), 1), np.arange(1, k + 1)])
+    found = conditions(Coefficients.from_array(matrix), rows)
+    assert found.decodable.tolist() == [True, False, True]
+    assert found.kappa_2 == pytest.approx([2.0**71, np.inf, 2.0**71], rel=1e-12)
+
+
 def test_condition_numbers_of_many_unknowns_agree_with_duality(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    from stabbench.analysis import conditions
+    from stabbench.analysis import conditions as module
 
     # the second is far from healthy
     codes = [
@@ -191,7 +206,7 @@ def test_condition_numbers_of_many_unknowns_agree_with_duality(
     ]
     exact = [sb.condition_numbers(code).values for code in codes]
     assert exact[1].min() > 5e8
-    monkeypatch.setattr(conditions, "MOST_UNKNOWNS", 1)
+    monkeypatch.setattr(module, "MOST_UNKNOWNS", 1)
     for code, values in zip(codes, exact, strict=True):
         assert sb.condition_numbers(code).values == pytest.approx(values, rel=1e-6)
     failing = sb.condition_numbers(sb.code("orthopoly-shifted[kA=2,kB=2]", 6, 2))

@@ -165,17 +165,8 @@ def survey(
     (3.7321, (0,), 'exhaustive')
     """
     budget = Budget() if budget is None else budget
-    owner = np.arange(generator.shape[0]) if owner is None else np.asarray(owner)
-    n = int(owner.max()) + 1
-    if s is None:
-        s = generator.shape[0] - generator.shape[1]
-    if not 0 <= s < n:
-        raise InputError(f"survey: stragglers={s} of n={n} workers; allowed is 0 .. {n - 1}")
-    if symmetry not in SYMMETRIES:
-        allowed = ", ".join(name for name in SYMMETRIES if name)
-        raise InputError(f"survey: symmetry={symmetry!r}; allowed are {allowed}")
-    task = Task.of(generator, owner, s, SYMMETRIES[symmetry])
-    if s == 0:
+    task = _task(generator, s, owner, symmetry)
+    if task.s == 0:
         return _nothing_lost(task)
     if task.orbits > budget.patterns:
         return _by_search(task, budget)
@@ -184,6 +175,21 @@ def survey(
         if progress is not None:
             progress(found, task.end)
     return _summary(task, tally, budget, threads)
+
+
+def _task(
+    generator: Coefficients, s: int | None, owner: Array | None, symmetry: Symmetry | None
+) -> Task:
+    rows, k = generator.shape
+    owner = np.arange(rows) if owner is None else np.asarray(owner)
+    n = int(owner.max()) + 1
+    s = rows - k if s is None else s
+    if not 0 <= s < n:
+        raise InputError(f"survey: stragglers={s} of n={n} workers; allowed is 0 .. {n - 1}")
+    if symmetry not in SYMMETRIES:
+        allowed = ", ".join(name for name in SYMMETRIES if name)
+        raise InputError(f"survey: symmetry={symmetry!r}; allowed are {allowed}")
+    return Task.of(generator, owner, s, SYMMETRIES[symmetry])
 
 
 def _begin(task: Task, resume: dict[str, Any] | None) -> Tally:
