@@ -42,7 +42,10 @@ def test_symmetries_are_declared_where_theory_knows_them() -> None:
     assert ("dct", "reflection") in declared
 
 
-@pytest.mark.parametrize("name", ["gaussian", "polynomial[nodes=equispaced]", "rotation", "dct"])
+@pytest.mark.parametrize(
+    "name",
+    ["gaussian", "polynomial[nodes=equispaced]", "rotation", "dct", "matdot", "orthomatdot"],
+)
 def test_amplification_of_no_pattern_exceeds_the_bound(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -55,6 +58,18 @@ def test_amplification_of_no_pattern_exceeds_the_bound(
     searched = worst_amplification(code, system, generator, found)
     assert searched.label == "search (lower bound)"
     assert searched.worst <= exact.worst * (1 + 1e-12) <= searched.bound
+
+
+@pytest.mark.parametrize("name", ["matdot", "polydot", "entangled", "lagrange[degree=2]"])
+def test_amplification_is_that_of_what_is_wanted(name: str) -> None:
+    code = sb.code(name, 9, 2)
+    system, generator = stored_system(code, "float64")
+    found = worst_amplification(code, system, generator, survey(generator, 2, owner=system.owner))
+    data = "gaussian[rows=24,columns=24]"
+    record = sb.evaluate(code, precision="float64", patterns="all", data=data)
+    assert found.worst == pytest.approx(record.amplification.worst, rel=1e-9)
+    lost = set(range(9)) - set(record.amplification.worst_survivors)
+    assert found.stragglers == tuple(sorted(lost))
 
 
 def test_surveyed_condition_numbers_are_those_of_a_list() -> None:

@@ -55,9 +55,10 @@ def worst_amplification(
 
     Notes
     -----
-    With rho_j the sum of the absolute values of row j, Cauchy's inequality gives
-    a(F) <= ||D_F||_F ||rho||_2, and ||D_F||_F = kappa_F / ||Phi_F||_F, where the survey knows the
-    largest kappa_F.
+    a(F) = || |T Phi_F^+| |Phi_F| ||_inf / ||T||_inf, T what the system wants of the unknowns. With
+    rho_j the sum of the absolute values of row j and t the longest row of T, Cauchy's inequality
+    gives a(F) <= ||t||_2 ||Phi_F^+||_F ||rho||_2 / ||T||_inf, and ||Phi_F^+||_F is
+    kappa_F / ||Phi_F||_F, where the survey knows the largest kappa_F.
 
     Examples
     --------
@@ -77,7 +78,9 @@ def worst_amplification(
         sets, _ = bad_sets(generator, system.owner, s, SEARCHED)
         patterns, label = np.ones((len(sets), n), dtype=np.int8), "search (lower bound)"
         np.put_along_axis(patterns, sets, 0, axis=1)
-    parts = [(group, conditions(generator, rows)) for group, rows in system.batches(patterns)]
+    target = None if system.target is None else system.target.rounded("float64")
+    groups = system.batches(patterns)
+    parts = [(group, conditions(generator, rows, target)) for group, rows in groups]
     values = merged(parts).amplification
     values = np.where(np.isfinite(values), values, -np.inf)
     at = int(np.argmax(values))
@@ -94,4 +97,8 @@ def _bound(system: System, generator: Coefficients, s: int, found: Survey) -> fl
     energy = np.bincount(system.owner, weights=np.square(matrix).sum(axis=1))
     least = math.sqrt(np.sort(energy)[: len(energy) - s].sum())
     sizes = np.linalg.norm(matrix.sum(axis=1))
-    return float(10.0 ** found.kappa_F_edges[used[-1] + 1] / least * sizes)
+    share = 1.0
+    if system.target is not None:
+        target = np.abs(system.target.rounded("float64"))
+        share = float(np.linalg.norm(target, axis=1).max() / target.sum(axis=1).max())
+    return float(10.0 ** found.kappa_F_edges[used[-1] + 1] / least * sizes * share)
