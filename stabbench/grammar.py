@@ -92,6 +92,11 @@ def split(text: str) -> list[str]:
 def expand(spec: Spec) -> list[Spec]:
     """Turn list values into the grid they stand for, and ``draws=N`` into N seeds from ``seed`` on.
 
+    Raises
+    ------
+    InputError
+        If a parameter is given twice, or `draws` is no positive integer.
+
     Examples
     --------
     >>> [str(s) for s in expand(parse("gaussian[draws=2]"))]
@@ -99,7 +104,7 @@ def expand(spec: Spec) -> list[Spec]:
     >>> [str(s) for s in expand(parse("polynomial[nodes=[integers,leja]]"))]
     ['polynomial[nodes=integers]', 'polynomial[nodes=leja]']
     """
-    parameters = dict(spec.parameters)
+    parameters = _once(spec)
     draws = parameters.pop("draws", None)
     if draws is not None:
         if not isinstance(draws, int) or isinstance(draws, bool) or draws < 1:
@@ -135,16 +140,24 @@ def bind(cls: type[T], spec: Spec, /, **fixed: Any) -> T:
     """
     allowed = parameters_of(cls, exclude=fixed)
     values: dict[str, Any] = {}
-    for key, value in spec.parameters:
+    for key, value in _once(spec).items():
         if key not in allowed:
             raise InputError(f"{spec.name}: unknown parameter {key!r}; {near(key, allowed)}")
-        if key in values:
-            raise InputError(f"{spec.name}: parameter {key!r} is given twice")
         values[key] = convert(value, allowed[key].type, f"{spec.name}: {key}")
     missing = [key for key, field in allowed.items() if field.required and key not in values]
     if missing:
         raise InputError(f"{spec.name}: parameter {missing[0]!r} is required")
     return cls(**fixed, **values)
+
+
+def _once(spec: Spec) -> dict[str, Value]:
+    """The parameters by name, each given once."""
+    found: dict[str, Value] = {}
+    for key, value in spec.parameters:
+        if key in found:
+            raise InputError(f"{spec.name}: parameter {key!r} is given twice")
+        found[key] = value
+    return found
 
 
 @dataclasses.dataclass(frozen=True)

@@ -43,13 +43,23 @@ class Registry(Generic[T]):
 
     @functools.cached_property
     def members(self) -> dict[str, type[T]]:
-        """All registered classes by name; other packages' come after ours and replace none."""
+        """All registered classes by name; other packages' come after ours and replace none.
+
+        Raises
+        ------
+        InputError
+            If an entry point of another package cannot be loaded or is no such class.
+        """
         found: dict[str, type[T]] = {}
         for module in self.modules:
             found.update(self._named(importlib.import_module(module)))
         for entry in importlib.metadata.entry_points(group=self.group):
-            cls = entry.load()
-            self._check(cls, f"entry point {entry.name}")
+            where = f"entry point {entry.name} = {entry.value}"
+            try:
+                cls = entry.load()
+            except Exception as error:
+                raise InputError(f"{where}: {type(error).__name__}: {error}") from error
+            self._check(cls, where)
             found.setdefault(getattr(cls, "name", "") or entry.name, cls)
         return found
 

@@ -129,6 +129,12 @@ def test_draws_are_seeds_from_the_first_on() -> None:
     assert grid == [f"gaussian[k=2,seed={seed}]" for seed in (7, 8, 9)]
 
 
+@pytest.mark.parametrize("text", ["s[seed=1,seed=2]", "s[seed=1,seed=1]", "s[draws=2,draws=2]"])
+def test_no_parameter_of_a_grid_is_given_twice(text: str) -> None:
+    with pytest.raises(InputError, match=r"s: parameter '(seed|draws)' is given twice"):
+        expand(parse(text))
+
+
 @pytest.mark.parametrize("draws", ["0", "-1", "1.5", "true", "two", "[1,2]"])
 def test_draws_must_be_a_positive_integer(draws: str) -> None:
     with pytest.raises(InputError, match="draws"):

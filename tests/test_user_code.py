@@ -1,13 +1,17 @@
 """A user's own code and decoder in one file: used like ours, and checked by `stabbench check`."""
 
+import dataclasses
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import stabbench as sb
+from stabbench.codes.registry import CODES
 from stabbench.errors import InputError
+from stabbench.grammar import parse
 from stabbench.sweeps.runner import Options
 from stabbench.sweeps.store import Store
 from tests.support import refused, run
@@ -341,3 +345,24 @@ def test_a_users_decoder_runs_too(tmp_path: Path) -> None:
     assert record.status == "ok"
     assert record.relative_error == plain.relative_error
     assert json.dumps(record.to_json())
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        ("not_there:Code", "ModuleNotFoundError: No module named 'not_there'"),
+        ("json:nothing", "AttributeError: "),
+        ("json:JSONDecoder", "not a code; allowed are classes that extend stabbench.Code"),
+    ],
+)
+def test_a_broken_package_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, value: str, words: str
+) -> None:
+    folder = tmp_path / "broken-1.0.dist-info"
+    folder.mkdir()
+    (folder / "METADATA").write_text("Metadata-Version: 2.1\nName: broken\nVersion: 1.0\n")
+    (folder / "entry_points.txt").write_text(f"[stabbench.codes]\nmine = {value}\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    registry = dataclasses.replace(CODES)
+    with pytest.raises(InputError, match=re.escape(f"entry point mine = {value}: {words}")):
+        registry.find(parse("mine"))
