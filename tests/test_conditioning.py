@@ -537,3 +537,9 @@ def test_dual_is_orthonormal_and_inverse() -> None:
         scale = np.linalg.norm(W, axis=0)[:, None] * np.linalg.norm(G, axis=0)
         assert (np.abs(W.conj().T @ G - np.eye(8)) / scale).max() < 1e-14
         assert not found.essential.any()
+
+
+@pytest.mark.parametrize("bad", [{"patterns": -1}, {"exact": -1}, {"sample": 0}])
+def test_budgets_are_checked(bad: dict[str, int]) -> None:
+    with pytest.raises(InputError, match=r"budget: .*; allowed is >= "):
+        Budget(**bad)

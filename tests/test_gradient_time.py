@@ -114,3 +114,7 @@ def test_explorer_says_what_is_wrong() -> None:
         explore.gradient(5, ["gaussian"], stragglers=[1])
     with pytest.raises(sb.InputError, match="unknown code"):
         explore.gradient(5, ["kadhee"])
+    with pytest.raises(sb.InputError, match="unknown parameter 'generatr'"):
+        explore.gradient(4, ["fractional-repetition", "kadhe[generatr=chebyshev]"], stragglers=[1])
+    with pytest.raises(sb.InputError, match="'d' is given twice"):
+        explore.gradient(4, ["fractional-repetition", "kadhe[d=2]"], stragglers=[1])

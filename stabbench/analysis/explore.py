@@ -17,6 +17,7 @@ from stabbench.codes.registry import code as build
 from stabbench.decoders.base import Decoder
 from stabbench.decoders.registry import decoder as build_decoder
 from stabbench.errors import InputError
+from stabbench.grammar import Spec, parse
 from stabbench.problems.families import Gaussian
 from stabbench.problems.gradient import Gradient
 
@@ -134,26 +135,40 @@ def gradient(
 
 
 def admitted(scheme: str, n: int, stragglers: Sequence[int]) -> Iterator[GradientCode]:
-    """The codes of a scheme for every (d, s, m) that it admits, d = s + m."""
-    name, _, rest = scheme.partition("[")
-    sized = {"kadhe", "ye-abbe"}
-    found = 0
-    fault: InputError | None = None
+    """The codes of a scheme for every (d, s, m) that it admits, d = s + m.
+
+    Raises
+    ------
+    InputError
+        If the scheme is no gradient code, or admits nothing with n workers.
+    """
+    nothing = True
     for s in stragglers:
-        for m in range(1, n - s + 1) if name in sized else (1,):
-            inside = [f"d={s + m}", f"m={m}"] if name in sized else []
-            options = ",".join([*([rest.rstrip("]")] if rest else []), *inside])
-            try:
-                code = build(f"{name}[{options}]" if options else name, n, s)
-            except InputError as error:
-                fault = error
-                continue
-            if not isinstance(code, GradientCode):
-                raise InputError(f"scheme {scheme!r} is no gradient code")
-            found += 1
-            yield code
-    if fault is not None and not found and len(stragglers) == n - 1:
-        raise fault
+        for code in _built(scheme, n, s):
+            if isinstance(code, GradientCode):
+                nothing = False
+                yield code
+    if nothing:
+        every = [code for s in range(1, n) for code in _built(scheme, n, s)]
+        faults = [fault for fault in every if isinstance(fault, InputError)]
+        if len(faults) == len(every):
+            raise faults[-1] if faults else InputError(f"n={n}; allowed are 2 or more workers")
+
+
+def _built(scheme: str, n: int, s: int) -> Iterator[GradientCode | InputError]:
+    """The code, or why there is none, for every m."""
+    spec = parse(scheme)
+    sized = spec.name in ("kadhe", "ye-abbe")
+    for m in range(1, n - s + 1) if sized else (1,):
+        sizes = (("d", s + m), ("m", m)) if sized else ()
+        try:
+            code = build(Spec(spec.name, (*spec.parameters, *sizes)), n, s)
+        except InputError as error:
+            yield error
+            continue
+        if not isinstance(code, GradientCode):
+            raise InputError(f"scheme {scheme!r} is no gradient code")
+        yield code
 
 
 def measure(

@@ -51,6 +51,12 @@ class Budget:
     exact: int = 5_000
     sample: int = 200
 
+    def __post_init__(self) -> None:
+        """Check the numbers."""
+        for name, least in (("patterns", 0), ("exact", 0), ("sample", 1)):
+            if getattr(self, name) < least:
+                raise InputError(f"budget: {name}={getattr(self, name)}; allowed is >= {least}")
+
 
 @dataclasses.dataclass(frozen=True)
 class Survey:
