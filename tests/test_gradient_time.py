@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import mpmath
 import numpy as np
 import pytest
 
@@ -25,6 +26,19 @@ def test_one_exponential_has_harmonic_order_statistics() -> None:
     for s in range(5):
         harmonic = sum(1 / i for i in range(s + 1, 7))
         assert model.expected(6, 3, 1, s) == pytest.approx(7 + 3 / 0.5 * harmonic, rel=1e-9)
+
+
+@pytest.mark.parametrize("apart", [0.0, 1e-12, 2e-9, 1e-7, 1e-4, 5.0, -0.9])
+def test_sums_of_two_exponentials_at_close_rates(apart: float) -> None:
+    model, t = TimeModel(y_rate=0.1 * (1 + apart)), np.array([0.0, 1e-3, 1.0, 10.0, 100.0, 2000.0])
+    with mpmath.workdps(60):
+        a, b = mpmath.mpf(model.x_rate / 8), mpmath.mpf(model.y_rate)
+        for x, late in zip(t.tolist(), model.late(8, 1, t).tolist(), strict=True):
+            if a == b:
+                exact = mpmath.exp(-a * x) * (1 + a * x)
+            else:
+                exact = (b * mpmath.exp(-a * x) - a * mpmath.exp(-b * x)) / (b - a)
+            assert late == pytest.approx(float(exact), rel=1e-12)
 
 
 @pytest.mark.parametrize(("n", "d", "m"), [(8, 4, 3), (12, 6, 2), (10, 1, 1), (6, 5, 1)])

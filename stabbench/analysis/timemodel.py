@@ -49,13 +49,14 @@ class TimeModel:
 
     def late(self, d: int, m: int, t: Array) -> Array:
         """P(a worker takes longer than its least time by more than t)."""
-        a, b = self.x_rate / d, self.y_rate * m
-        if math.isinf(a) or math.isinf(b):
-            rate = min(a, b)
-            return np.zeros_like(t) if math.isinf(rate) else np.exp(-rate * t)
-        if abs(a - b) < 1e-9 * a:
-            return np.exp(-a * t) * (1 + a * t)
-        return (b * np.exp(-a * t) - a * np.exp(-b * t)) / (b - a)
+        a, b = sorted((self.x_rate / d, self.y_rate * m))
+        if math.isinf(b):
+            return np.zeros_like(t) if math.isinf(a) else np.exp(-a * t)
+        apart = (b - a) * t
+        with np.errstate(invalid="ignore"):
+            # (1 - exp(-x)) / x, as the difference of the exponentials cancels for close rates
+            share = np.where(apart > 0, -np.expm1(-apart) / apart, 1.0)
+        return np.asarray(np.exp(-a * t) * (1 + a * t * share))
 
     def least(self, d: int, m: int) -> float:
         """The least time of a worker."""
