@@ -271,9 +271,14 @@ def test_cases_without_noise_keep_their_ids_and_wrong_models_are_refused() -> No
         Request("gaussian", 6, 2, noise="outputs:80.0").case().id
         == Request("gaussian", 6, 2, noise="outputs:80").case().id
     )
-    for text, words in (("input:80", "did you mean inputs"), ("inputs", "SNR in decibels")):
+    wrong = ("inputs", "inputs:-1001", "relative:1e4", "outputs:nan", "outputs:inf")
+    cases = [("input:80", "did you mean inputs"), *((text, "SNR in decibels") for text in wrong)]
+    for text, words in cases:
         with pytest.raises(InputError, match=words):
             noise(text)
+    for text in ("inputs:80", "outputs:-1000", "relative:12.3456789"):
+        assert str(noise(text)) == text
+        assert noise(text).variance > 0
 
 
 def test_sweeps_take_noise_and_reports_draw_it(tmp_path: Any) -> None:

@@ -123,7 +123,7 @@ def exact_products(stack: Array, operand: Array, is_complex: bool) -> Rational:
     right, cols = scaled(operand, 0)
     exponents = (rows + cols).ravel().tolist()
     parts = [
-        [_dyadic(int(z), e) for z, e in zip(part.entries(), exponents, strict=True)]
+        [dyadic(int(z), e) for z, e in zip(part.entries(), exponents, strict=True)]
         for part in times(left, right)
     ]
     return _stacked(parts, count, length * operand.shape[1], is_complex)
@@ -156,7 +156,8 @@ def beside(left: Rational, right: Rational) -> Rational:
     return Rational([[*a, *b] for a, b in zip(left.tolist(), right.tolist(), strict=True)])
 
 
-def _dyadic(mantissa: int, exponent: int) -> flint.fmpq:
+def dyadic(mantissa: int, exponent: int) -> flint.fmpq:
+    """Mantissa * 2^exponent."""
     if exponent >= 0:
         return flint.fmpq(mantissa << exponent)
     return flint.fmpq(mantissa, 1 << -exponent)

@@ -16,6 +16,7 @@ from stabbench.grammar import near
 
 Array = np.ndarray[Any, np.dtype[Any]]
 BATCH = 1 << 11
+LARGEST = 1000
 MODELS = ("inputs", "outputs", "relative")
 
 
@@ -62,7 +63,7 @@ class Noise:
         return noisy
 
     def __str__(self) -> str:
-        return f"{self.model}:{self.snr:g}"
+        return f"{self.model}:{self.snr:.15g}"
 
 
 def draw(like: Array, seed: list[int]) -> Array:
@@ -80,7 +81,7 @@ def noise(text: str) -> Noise:
     Raises
     ------
     InputError
-        Unknown model, or an SNR that is no finite number.
+        Unknown model, or an SNR that is no number from -1000 to 1000.
 
     Examples
     --------
@@ -94,8 +95,10 @@ def noise(text: str) -> Noise:
         snr = float(number)
     except ValueError:
         snr = math.nan
-    if not math.isfinite(snr):
-        raise InputError(f"noise {text!r}; allowed is {model}:SNR with SNR in decibels")
+    if not abs(snr) <= LARGEST:
+        raise InputError(
+            f"noise {text!r}; allowed is {model}:SNR with SNR in decibels, -{LARGEST} .. {LARGEST}"
+        )
     return Noise(model, snr)
 
 

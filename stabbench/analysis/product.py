@@ -6,7 +6,7 @@ from typing import Any
 import flint
 import numpy as np
 
-from stabbench.analysis.budget import rational
+from stabbench.analysis.budget import dyadic, rational
 from stabbench.analysis.conditions import (
     MOST_UNKNOWNS,
     Conditions,
@@ -133,13 +133,6 @@ def share_products(left: Array, right: Array, is_complex: bool) -> Rational:
     for one, two in zip(left, right, strict=True):
         rows.append(block_products(one[None], two[None], is_complex).tolist())
     return Rational([row[part] for part in range(1 + is_complex) for row in rows])
-
-
-def dyadic(mantissa: int, exponent: int) -> flint.fmpq:
-    """Mantissa * 2^exponent."""
-    if exponent >= 0:
-        return flint.fmpq(mantissa << exponent)
-    return flint.fmpq(mantissa, 1 << -exponent)
 
 
 def stacked(parts: list[Array], is_complex: bool) -> Rational:
