@@ -1,5 +1,6 @@
 """The gate: a planted regression is named, a run that measured nothing never passes."""
 
+import codecs
 import dataclasses
 import itertools
 import json
@@ -15,7 +16,7 @@ import stabbench as sb
 from stabbench.errors import InputError
 from stabbench.gating.baseline import write_baseline
 from stabbench.gating.bounds import MATCHED, load_bounds
-from stabbench.sweeps import stability
+from stabbench.sweeps import grid, stability
 from stabbench.sweeps.case import Record
 from stabbench.sweeps.compare import compare, worst_digits
 from stabbench.sweeps.runner import Options
@@ -343,6 +344,21 @@ def test_training_has_no_digits_for_a_baseline(
     done = run("gate", trained, "--baseline", tmp_path / "base")
     assert done.status == 3
     assert done.out.endswith("gate: could not measure (0 comparisons)\n")
+
+
+def test_files_of_editors_that_mark_the_byte_order_are_read(
+    good: Path, bounds: Path, tmp_path: Path
+) -> None:
+    bounds.write_bytes(codecs.BOM_UTF8 + BOUND.replace("\n", "\r\n").encode())
+    baseline = write_baseline(good, tmp_path / "base" / "good.jsonl")
+    baseline.write_bytes(codecs.BOM_UTF8 + baseline.read_bytes().replace(b"\n", b"\r\n"))
+    verdict = sb.gate(good, bounds=bounds, baseline=baseline.parent)
+    assert (verdict.exit_code, verdict.checked) == (0, 8)
+    file = tmp_path / "sweep.toml"
+    file.write_bytes(codecs.BOM_UTF8 + b'[[grid]]\r\ncodes = "dct"\r\nn = 4\r\nstragglers = 1\r\n')
+    (table,) = grid.load(str(file), {})
+    assert table.codes == ("dct",)
+    assert len(api.plan("descent", str(file), {"codes": "uncoded"}).cases) == 1
 
 
 @pytest.mark.parametrize("which", ["good", "bad"])

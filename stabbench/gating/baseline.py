@@ -25,7 +25,7 @@ def load_baseline(directory: str | os.PathLike[str]) -> list[Record]:
     records = []
     for file in files:
         try:
-            lines = file.read_text(encoding="utf-8").splitlines()
+            lines = file.read_text(encoding="utf-8-sig").splitlines()
         except (OSError, UnicodeDecodeError) as error:
             reason = getattr(error, "strerror", None) or "not UTF-8"
             raise InputError(f"{file}: cannot be read ({reason})") from None

@@ -193,7 +193,7 @@ def _tables(source: str) -> list[tuple[int, dict[str, Any]]]:
         text = known[source]
     elif source.endswith(".toml"):
         try:
-            text = Path(source).expanduser().read_text(encoding="utf-8")
+            text = Path(source).expanduser().read_text(encoding="utf-8-sig")
         except (OSError, UnicodeDecodeError) as error:
             reason = getattr(error, "strerror", None) or "not UTF-8"
             raise InputError(f"{source}: cannot be read ({reason})") from None

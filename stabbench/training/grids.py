@@ -124,7 +124,7 @@ def _document(kind: Kind, source: str) -> dict[str, Any]:
     if not source.endswith(".toml"):
         raise InputError(f"unknown preset {source!r}; {near(source, known)}, or a .toml file")
     try:
-        return tomllib.loads(Path(source).expanduser().read_text(encoding="utf-8"))
+        return tomllib.loads(Path(source).expanduser().read_text(encoding="utf-8-sig"))
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "not UTF-8"
         raise InputError(f"{source}: cannot be read ({reason})") from None
