@@ -15,6 +15,7 @@ from stabbench.analysis.conditioning import Budget, survey
 from stabbench.analysis.numbers import LISTED, stored_system
 from stabbench.analysis.survivors import All
 from stabbench.analysis.worst import ENUMERATED, worst_amplification
+from stabbench.errors import InputError
 from tests.support import label, linear_codes, run
 
 MOVES: dict[str, list[Callable[[int], Any]]] = {
@@ -81,6 +82,25 @@ def test_surveyed_condition_numbers_are_those_of_a_list() -> None:
     assert found.worst == pytest.approx(listed.worst, rel=1e-9)
     assert found.worst_stragglers == listed.worst_stragglers
     assert found.mean.value == pytest.approx(listed.mean, rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("patterns", "words"),
+    [
+        ([1, 1, 1, 0], r"shape \(1, 4\); allowed are rows of n=5"),
+        (np.zeros((0, 5)), r"shape \(0, 5\)"),
+        (np.ones((1, 1, 5)), r"shape \(1, 1, 5\)"),
+        ([2, 1, 1, 0, 0], "allowed are 0 for a straggler and 1 for a survivor"),
+        ([-1, 1, 1, 1, 0], "allowed are 0 for a straggler"),
+        ([0.5, 1, 1, 1, 0], "allowed are 0 for a straggler"),
+        (["a"] * 5, "allowed are 0 for a straggler"),
+    ],
+)
+def test_patterns_that_are_none_are_refused(patterns: Any, words: str) -> None:
+    with pytest.raises(InputError, match=f"patterns.* {words}"):
+        sb.condition_numbers(sb.code("gaussian", 5, 2), np.array(patterns))
+    with pytest.raises(InputError, match="seed=-1"):
+        sb.condition_numbers(sb.code("gaussian", 5, 2), "random:3", seed=-1)
 
 
 def test_the_verb_prints_worst_best_distribution_and_time(tmp_path: Path) -> None:

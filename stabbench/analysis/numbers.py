@@ -159,10 +159,14 @@ def _surveyed(code: Code, system: System, generator: Coefficients) -> ConditionN
 
 def table_of(code: Code, patterns: str | Array, seed: int) -> tuple[Array, str]:
     """Patterns as a 0/1 table of shape (P, n), and the label of a worst case over them."""
+    if seed < 0:
+        raise InputError(f"seed={seed}; allowed is an integer >= 0")
     if isinstance(patterns, str):
         rule = policy(patterns)
         return rule.patterns(code.n, code.stragglers, seed), rule.label(code.n, code.stragglers)
-    table = np.atleast_2d(np.asarray(patterns, dtype=np.int8))
-    if table.shape[1] != code.n:
-        raise InputError(f"patterns of {table.shape[1]} workers; allowed are rows of n={code.n}")
-    return table, "given"
+    table = np.atleast_2d(np.asarray(patterns))
+    if table.ndim != 2 or not len(table) or table.shape[1] != code.n:
+        raise InputError(f"patterns of shape {table.shape}; allowed are rows of n={code.n} workers")
+    if not np.isin(table, (0, 1)).all():
+        raise InputError("patterns: allowed are 0 for a straggler and 1 for a survivor")
+    return table.astype(np.int8), "given"
