@@ -84,6 +84,16 @@ def test_surveyed_condition_numbers_are_those_of_a_list() -> None:
     assert found.mean.value == pytest.approx(listed.mean, rel=1e-9)
 
 
+def test_the_worst_of_a_survey_is_a_set_that_does_not_decode() -> None:
+    code = sb.code("orthopoly-shifted[kA=3,kB=3]", 15, 6)
+    assert math.comb(15, 6) > LISTED
+    found = sb.condition_numbers(code)
+    assert found.worst == math.inf
+    survivors = np.isin(np.arange(15), found.worst_survivors).astype(int)
+    assert survivors.sum() == 9
+    assert sb.condition_numbers(code, survivors).worst == math.inf
+
+
 @pytest.mark.parametrize(
     ("patterns", "words"),
     [

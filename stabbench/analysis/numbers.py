@@ -38,6 +38,7 @@ class ConditionNumbers:
         than 5000 patterns are of the decodable ones; of more than 20000, counted up to symmetry,
         from a sample of fixed seed.
     worst_survivors : tuple of int
+        A set that does not decode, if there is one.
     label : str
         ``exhaustive``, ``symmetric`` or ``search (lower bound)``.
     """
@@ -145,11 +146,13 @@ def _surveyed(code: Code, system: System, generator: Coefficients) -> ConditionN
         symmetry=code.symmetry,
         budget=Budget(exact=EXACT),
     )
-    survivors = sorted(set(range(code.n)) - set(found.worst_stragglers))
+    undecodable = bool(found.undecodable)
+    lost = found.undecodable_stragglers[0] if undecodable else found.worst_stragglers
+    survivors = sorted(set(range(code.n)) - set(lost))
     return ConditionNumbers(
         np.zeros(0),
         np.zeros((0, code.n), dtype=np.int8),
-        np.inf if found.undecodable else found.worst,
+        np.inf if undecodable else found.worst,
         found.mean.value,
         found.quantiles[0.5].value,
         tuple(survivors),
