@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import stabbench as sb
-from stabbench.analysis.product import dyadic
+from stabbench.analysis.budget import dyadic
 from stabbench.analysis.stages import Stages, acting_rational, stage_vectors
 from stabbench.arithmetic.coefficients import Coefficients
 from stabbench.codes.base import Code
