@@ -414,6 +414,25 @@ def test_an_unfinished_sweep_is_no_baseline(good: Path, tmp_path: Path) -> None:
     assert not (tmp_path / "b.jsonl").exists()
 
 
+def test_a_case_dropped_from_the_sweep_is_not_measured(good: Path, tmp_path: Path) -> None:
+    written = write_baseline(good, tmp_path / "base" / "good.jsonl")
+    lines = written.read_text().splitlines(keepends=True)
+    others = write_baseline(
+        sweep(tmp_path / "other", codes="dct").directory, tmp_path / "dct.jsonl"
+    ).read_text()
+    written.write_text("".join(lines) + others)
+    done = run("gate", good, "--baseline", tmp_path / "base")
+    assert done.status == 3
+    assert "not in this sweep, the first dct" in done.out
+    written.write_text("".join(lines[1:]))
+    done = run("gate", good, "--baseline", tmp_path / "base")
+    assert done.status == 0
+    assert "note: 1 case is not in the baseline, the first" in done.out
+    # the baselines of other sweeps lie in files of their own
+    (tmp_path / "dct.jsonl").rename(written.parent / "dct.jsonl")
+    assert run("gate", good, "--baseline", tmp_path / "base").status == 0
+
+
 def test_a_baseline_of_other_cases_alone_measures_nothing(good: Path, tmp_path: Path) -> None:
     other = sweep(tmp_path / "other", codes="dct").directory
     write_baseline(other, tmp_path / "base" / "other.jsonl")

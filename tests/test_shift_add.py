@@ -124,6 +124,48 @@ def test_every_precision_rounds_as_it_says(name: str, method: str) -> None:
     assert record.test_ratio.worst < 3
 
 
+@pytest.mark.parametrize("order", ["both-ends", "forward"])
+@pytest.mark.parametrize("name", ["bfloat16", "float16"])
+def test_a_stored_buffer_rounds_between_steps(name: str, order: str) -> None:
+    source = gaussian(5, 64, 16)
+    both = [
+        measured(
+            "sa", 8, 3, decoder=f"zigzag[order={order},buffer={kind}]", precision=name, data=source
+        )
+        for kind in ("working", "stored")
+    ]
+    assert both[0].amplification.worst == both[1].amplification.worst
+    assert both[1].budget["decode"] > 100 * both[0].budget["decode"]
+    # the shares and replies were rounded to the same format, so little is added to the whole
+    assert 0.5 < both[1].relative_error.median / both[0].relative_error.median < 3
+    assert both[1].test_ratio.worst < 3
+    chosen, built = precision(name), sb.code("sa", n=8, stragglers=3)
+    patterns = np.array([[0, 0, 0, 1, 1, 1, 1, 1]])
+    system = built.system()
+    blocks = chosen.store(np.random.default_rng(1).standard_normal((5, 64, 3)))
+    replies = system.reply.apply(blocks, chosen)
+    stored, working = (
+        decoder(f"zigzag[order={order},buffer={kind}]")
+        .plan(built, system, patterns, chosen, "use")
+        .decode(replies)
+        for kind in ("stored", "working")
+    )
+    assert stored.dtype == np.float32
+    assert np.array_equal(chosen.store(stored), stored)
+    assert not np.array_equal(chosen.store(working), working)
+
+
+def test_a_stored_buffer_is_nothing_new_in_full_precision() -> None:
+    records = [
+        measured("sa", 8, 3, decoder=f"zigzag[buffer={kind}]", data=gaussian(5, 64, 16))
+        for kind in ("working", "stored")
+    ]
+    assert records[0].relative_error.worst == records[1].relative_error.worst
+    mixed = measured("sa", 8, 3, decoder="zigzag[buffer=stored]", precision="bfloat16/float64")
+    assert mixed.status == "skipped"
+    assert mixed.reason == "a buffer that stores bfloat16 needs decoding in float32"
+
+
 def test_longdouble_runs_a_zigzag_and_no_lapack() -> None:
     record = measured("sa", 6, 2, precision="longdouble", data=gaussian(4, 8, 4), trials=2)
     assert record.status == "ok"

@@ -6,6 +6,7 @@ from collections import deque
 from itertools import combinations
 
 import ml_dtypes
+import numba
 import numpy as np
 import pytest
 
@@ -18,10 +19,13 @@ from stabbench.arithmetic.shift_tables import (
     from_units,
     longest_shifts,
     shift_table,
-    storage_overhead,
     to_units,
 )
-from stabbench.arithmetic.zigzag2d import encode_factors, factor_tables, plan2d
+from stabbench.arithmetic.zigzag2d import factor_tables
+from stabbench.arithmetic.zigzag_rounding import rounded
+from stabbench.codes.registry import code
+from stabbench.codes.toeplitz import ShiftMap
+from stabbench.decoders.zigzag import ZigzagPlan
 from stabbench.errors import InputError
 
 NAMED = [design for design in DESIGNS if design != "custom"]
@@ -123,7 +127,7 @@ def test_integers_decode_bit_for_bit(design: str, order: str, n: int, k: int) ->
 def test_kernels_follow_the_definition_bit_for_bit(design: str, order: str, store: int) -> None:
     table = shift_table(design, 8, 4)
     data = np.random.default_rng(1).standard_normal((4, 40, 19)).astype(np.float32)
-    replies = zigzag.encode(table, data, store)
+    replies = zigzag.encode(table, data).astype(STORED[store]).astype(np.float32)
     patterns = [(0, 1, 2, 7), (0, 4, 5, 7), (4, 5, 6, 7), (1, 2, 4, 6, 7)]
     found = zigzag.plan(table, patterns, 40, order).decode(replies, store=store)
     assert found.dtype == np.float32
@@ -218,7 +222,7 @@ def test_storage_of_the_designs() -> None:
     assert longest["systematic"].max() == 3 * 5
     assert longest["systematic1"].max() == 4 * 5
     assert longest["systematic-reflected"].tolist() == [0] * 6 + [5, 0, 5, 10]
-    assert storage_overhead(shift_table("systematic1", 10, 6), 40).max() == 0.5
+    assert longest_shifts(shift_table("systematic1", 10, 6)).max() == 20
 
 
 def test_a_hankel_table_is_refused_with_the_pair_at_fault() -> None:
@@ -270,6 +274,14 @@ def test_faulty_tables_are_refused(table: list[list[float]], message: str) -> No
         shift_table("custom", 2, 2, table)
 
 
+@numba.njit
+def each_rounded(values: Array, bits: int) -> Array:
+    found = np.empty_like(values)
+    for c in range(len(values)):
+        found[c] = rounded(values[c], bits)
+    return found
+
+
 @pytest.mark.parametrize(("store", "dtype"), [(8, ml_dtypes.bfloat16), (11, np.float16)])
 def test_rounding_is_that_of_ml_dtypes_and_numpy(store: int, dtype: type) -> None:
     every = np.arange(2**16, dtype=np.uint16).view(dtype).astype(np.float32)
@@ -285,21 +297,18 @@ def test_rounding_is_that_of_ml_dtypes_and_numpy(store: int, dtype: type) -> Non
     x = np.concatenate([every, ties, near, small, bits.view(np.float32)])
     with np.errstate(over="ignore", invalid="ignore"):
         want = x.astype(dtype).astype(np.float32)
-    found = zigzag.round_stored(x.copy(), store)
+    found = each_rounded(x, store)
     assert found.dtype == np.float32
     same = found.view(np.uint32) == want.view(np.uint32)
     assert np.all(same | (np.isnan(found) & np.isnan(want)))
 
 
-def test_shares_are_rounded_once_when_stored() -> None:
-    table = shift_table("vandermonde", 5, 3)
-    data = np.random.default_rng(5).standard_normal((3, 20, 4)).astype(np.float32)
-    sums = zigzag.encode(table, data)
-    for store, dtype in ((8, ml_dtypes.bfloat16), (11, np.float16)):
-        want = sums.astype(dtype).astype(np.float32)
-        assert np.array_equal(zigzag.encode(table, data, store), want)
-    with pytest.raises(InputError, match="float32"):
-        zigzag.encode(table, data.astype(float), 8)
+def test_only_sixteen_bits_beside_float32_are_stored() -> None:
+    peeling = zigzag.plan(shift_table("vandermonde", 5, 3), [(0, 1, 2)], 8)
+    with pytest.raises(InputError, match="store=8 of float64: allowed are float32, complex64"):
+        peeling.decode(np.zeros((5, 16, 1)), store=8)
+    with pytest.raises(InputError, match="store=9: allowed are 0, 8"):
+        peeling.decode(np.zeros((5, 16, 1), np.float32), store=9)
 
 
 def relative_errors(
@@ -369,16 +378,21 @@ def test_overflow_is_a_result() -> None:
 @pytest.mark.parametrize(("k_a", "k_b", "n"), [(2, 2, 6), (3, 2, 8)])
 def test_products_decode_bit_for_bit(design: str, order: str, k_a: int, k_b: int, n: int) -> None:
     rows, columns = factor_tables(design, n, k_a, k_b)
+    text = f"shift-add[design={design},kA={k_a},kB={k_b}]"
+    reply = code(text, n=n, stragglers=n - k_a * k_b).system("matmul").reply
+    assert isinstance(reply, ShiftMap)
     rng = np.random.default_rng(7)
+    patterns = tuple(combinations(range(n), k_a * k_b))
+    assert len(patterns) == {6: 15, 8: 28}[n]
     for height, width in ((9, 14), (1, 1), (1, 6), (7, 1)):
         a = rng.integers(-(2**62), 2**62, (k_a, height, 5))
         b = rng.integers(-(2**62), 2**62, (k_b, 5, width))
-        shares_a, shares_b = encode_factors(rows, columns, a, b)
-        patterns = list(combinations(range(n), k_a * k_b))
-        peeling = plan2d(rows, columns, patterns, (height, width), order)
-        found = peeling.decode(shares_a @ shares_b)
-        assert len(patterns) == {6: 15, 8: 28}[n]
-        assert np.array_equal(found, np.broadcast_to(a[:, None] @ b[None], found.shape))
+        shares_b = zigzag.encode(columns, np.ascontiguousarray(b.swapaxes(1, 2)))
+        replies = zigzag.encode(rows, a) @ shares_b.swapaxes(1, 2)
+        found = ZigzagPlan(reply, patterns, np.dtype("int64"), order=order).decode(replies)
+        assert found.dtype == np.int64
+        wanted = (a[:, None] @ b[None]).reshape(-1, height, width)
+        assert np.array_equal(found, np.broadcast_to(wanted, found.shape))
 
 
 PEAK = """

@@ -118,23 +118,6 @@ def longest_shifts(table: Table) -> npt.NDArray[np.int64]:
     return np.asarray(np.max(table, axis=1), np.int64)
 
 
-def storage_overhead(table: Table, units: int) -> npt.NDArray[np.float64]:
-    """Storage of each worker beyond one data block, as a fraction of one: longest shift / units.
-
-    Parameters
-    ----------
-    table : ndarray, shape (n, k)
-    units : int
-        Length of a data block in units of the shift, q = L/c.
-
-    Examples
-    --------
-    >>> storage_overhead(shift_table("vandermonde", 3, 3), 8).tolist()
-    [0.0, 0.25, 0.5]
-    """
-    return longest_shifts(table) / units
-
-
 def to_units(blocks: Array, chunk: int) -> Array:
     """Blocks whose shift unit is a chunk of rows, as blocks whose unit is one row.
 

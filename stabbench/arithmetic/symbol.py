@@ -10,7 +10,6 @@ from typing import Any
 
 import flint
 import numpy as np
-import numpy.typing as npt
 
 from stabbench.arithmetic.peeling import Resolution
 from stabbench.arithmetic.shift_tables import ABSENT, Table
@@ -172,25 +171,3 @@ def _roots(polynomial: flint.fmpz_poly) -> tuple[tuple[complex, int], ...]:
     with flint.ctx.workprec(_BITS):
         found: Any = polynomial.complex_roots()
     return tuple((complex(root), int(multiplicity)) for root, multiplicity in found)
-
-
-def growth_factor(lengths: npt.ArrayLike, sizes: npt.ArrayLike) -> float:
-    """Growth per row: the least-squares slope of log size against length, as a factor.
-
-    Examples
-    --------
-    >>> round(growth_factor([10, 20, 30], [1e3, 1e6, 1e9]), 4)
-    1.9953
-    """
-    return float(np.exp(np.polyfit(np.asarray(lengths, float), np.log(sizes), 1)[0]))
-
-
-def growth_exponent(lengths: npt.ArrayLike, sizes: npt.ArrayLike) -> float:
-    """Power of the length: the least-squares slope of log size against log length.
-
-    Examples
-    --------
-    >>> round(growth_exponent([10, 20, 40], [300, 1200, 4800]), 4)
-    2.0
-    """
-    return float(np.polyfit(np.log(np.asarray(lengths, float)), np.log(sizes), 1)[0])

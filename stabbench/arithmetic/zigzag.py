@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from stabbench.arithmetic import zigzag_kernels, zigzag_rounding
+from stabbench.arithmetic import zigzag_kernels
 from stabbench.arithmetic.peeling import (
     MOST_BLOCKS,
     Resolution,
@@ -29,7 +29,7 @@ ORDERS = ("forward", "both-ends")
 _COMPILED = {"f4": "f4", "f8": "f8", "i8": "i8", "c8": "f4", "c16": "f8"}
 
 
-def encode(table: Table, blocks: Array, store: int = 0) -> Array:
+def encode(table: Table, blocks: Array) -> Array:
     """Coded blocks: row p of block i is the sum over j of row p - t[i,j] of data block j.
 
     Parameters
@@ -37,8 +37,6 @@ def encode(table: Table, blocks: Array, store: int = 0) -> Array:
     table : ndarray of int32, shape (n, k)
     blocks : ndarray, shape (k, L, columns)
         Sums run over j ascending, in the dtype of `blocks`.
-    store : int
-        0, or the significand bits (8 bfloat16, 11 float16) to which the sums are rounded once.
 
     Returns
     -------
@@ -55,24 +53,7 @@ def encode(table: Table, blocks: Array, store: int = 0) -> Array:
     with np.errstate(over="ignore", invalid="ignore"):
         for i, j in np.argwhere(table != ABSENT):
             coded[i, table[i, j] : table[i, j] + length] += blocks[j]
-    return round_stored(coded, store)
-
-
-def round_stored(values: Array, store: int) -> Array:
-    """Round float32 or complex64 values in place to bfloat16 (8) or float16 (11); 0 leaves them.
-
-    Examples
-    --------
-    >>> round_stored(np.array([257, 2049, 1e6], np.float32), 11).tolist()
-    [257.0, 2048.0, inf]
-    """
-    if store not in (0, 8, 11):
-        raise InputError(f"store={store}: allowed are 0 (not rounded), 8 (bfloat16), 11 (float16)")
-    if store:
-        if values.dtype not in (np.float32, np.complex64) or not values.flags.c_contiguous:
-            raise InputError(f"store={store} of {values.dtype}: allowed are float32, complex64")
-        zigzag_rounding.round_stored(values.reshape(-1).view(np.float32), store)
-    return values
+    return coded
 
 
 @dataclass(frozen=True)
@@ -119,7 +100,8 @@ class Peeling:
         source : array_like of int, shape (patterns,), optional
             Which of the batch each pattern decodes; 0, 1, 2 ... by default.
         store : int
-            0, or the significand to which every stored intermediate result is rounded.
+            0, or the bits of the significand (8 bfloat16, 11 float16) to which every sample is
+            rounded between two steps; of float32 and complex64 alone.
 
         Returns
         -------
@@ -157,6 +139,8 @@ class Peeling:
                 f"{len(source)} sets of replies for {len(self.uses)} patterns: "
                 "allowed is one for all or one each"
             )
+        if store not in (0, 8, 11):
+            raise InputError(f"store={store}: allowed are 0, 8 (bfloat16), 11 (float16)")
         if store and batch.dtype not in (np.float32, np.complex64):
             raise InputError(f"store={store} of {batch.dtype}: allowed are float32, complex64")
 

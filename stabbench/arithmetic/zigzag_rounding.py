@@ -3,12 +3,8 @@
 Whole arrays outside a loop are rounded by `precision`.
 """
 
-from typing import Any
-
 import numba
 import numpy as np
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 
 @numba.njit(cache=True)
@@ -47,10 +43,3 @@ def rounded(x: np.float32, bits: int) -> np.float32:
     """A float32 rounded to bfloat16 (bits 8) or float16 (bits 11)."""
     result: np.float32 = round_bfloat16(x) if bits == 8 else round_float16(x)
     return result
-
-
-@numba.njit(cache=True)
-def round_stored(values: Array, bits: int) -> None:
-    """Round a float32 vector in place to bfloat16 (bits 8) or float16 (bits 11)."""
-    for c in range(values.shape[0]):
-        values[c] = rounded(values[c], bits)

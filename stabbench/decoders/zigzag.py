@@ -74,9 +74,12 @@ class ZigzagPlan(ShiftPlan):
     Attributes
     ----------
     order : str
+    store : int
+        Bits of the significand to which resolved samples are rounded, 0 for all there are.
     """
 
     order: str = "both-ends"
+    store: int = 0
 
     def prepare(self, line: Line) -> zigzag.Peeling:
         """The order in which samples are resolved."""
@@ -84,7 +87,7 @@ class ZigzagPlan(ShiftPlan):
 
     def resolve(self, line: Line, prepared: Any, samples: Array) -> Array:
         """Subtractions alone."""
-        return np.asarray(prepared.decode(samples))
+        return np.asarray(prepared.decode(samples, store=self.store))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -98,10 +101,16 @@ class Zigzag(Decoder):
     ----------
     order : str
         ``both-ends``: first in, first out, from heads and tails; ``forward``: from heads alone.
+    buffer : str
+        What keeps the samples between two steps: ``working``, decoding precision; ``stored``, the
+        format of the replies, as if a reply of 16 bits were decoded in place.
     """
 
     order: Literal["both-ends", "forward"] = dataclasses.field(
         default="both-ends", metadata={"help": "where peeling starts"}
+    )
+    buffer: Literal["working", "stored"] = dataclasses.field(
+        default="working", metadata={"help": "format of samples between two steps"}
     )
 
     name: ClassVar[str] = "zigzag"
@@ -113,7 +122,9 @@ class Zigzag(Decoder):
         return "" if isinstance(code, ShiftAdd) else "it needs a shift-and-add code"
 
     def accepts_precision(self, precision: Precision) -> str:
-        """Subtractions run in every precision."""
+        """Subtractions run in every precision; buffers of 16 bits beside float32 alone."""
+        if self._store(precision) and precision.decode != np.float32:
+            return f"a buffer that stores {precision.storage.name} needs decoding in float32"
         return ""
 
     def plan(
@@ -121,7 +132,12 @@ class Zigzag(Decoder):
     ) -> ZigzagPlan:
         """The survivor sets; symbolic peeling follows once the block length is known."""
         assert isinstance(system.reply, ShiftMap)
-        return ZigzagPlan(system.reply, sets_of(patterns), precision.decode, order=self.order)
+        sets, store = sets_of(patterns), self._store(precision)
+        return ZigzagPlan(system.reply, sets, precision.decode, order=self.order, store=store)
+
+    def _store(self, precision: Precision) -> int:
+        narrow = self.buffer == "stored" and not precision.storage.holds(precision.decode)
+        return precision.storage.p if narrow else 0
 
 
 @dataclasses.dataclass(frozen=True)

@@ -11,8 +11,8 @@ from stabbench.sweeps.case import Record
 from stabbench.sweeps.store import Store
 
 
-def load_baseline(directory: str | os.PathLike[str]) -> list[Record]:
-    """The records of every ``*.jsonl`` file in a directory.
+def load_baseline(directory: str | os.PathLike[str]) -> dict[Path, list[Record]]:
+    """The records of every ``*.jsonl`` file in a directory, one file per sweep.
 
     Raises
     ------
@@ -22,8 +22,9 @@ def load_baseline(directory: str | os.PathLike[str]) -> list[Record]:
     files = sorted(Path(directory).glob("*.jsonl"))
     if not files:
         raise InputError(f"{directory}: no baseline; allowed is a directory with *.jsonl files")
-    records = []
+    records: dict[Path, list[Record]] = {}
     for file in files:
+        records[file] = []
         try:
             lines = file.read_text(encoding="utf-8-sig").splitlines()
         except (OSError, UnicodeDecodeError) as error:
@@ -33,10 +34,10 @@ def load_baseline(directory: str | os.PathLike[str]) -> list[Record]:
             try:
                 parsed = json.loads(line)
                 if parsed.get("type") == "record":
-                    records.append(Record.from_json(parsed))
+                    records[file].append(Record.from_json(parsed))
             except (ValueError, KeyError, TypeError, AttributeError) as error:
                 raise InputError(f"{file}, line {number}: damaged ({error})") from None
-    if not records:
+    if not any(records.values()):
         raise InputError(f"{directory}: no baseline; its *.jsonl files hold no records")
     return records
 

@@ -7,7 +7,7 @@ import dataclasses
 import math
 import os
 import xml.etree.ElementTree as ET
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -103,7 +103,8 @@ def gate(
     if not Path(directory).is_dir():
         raise InputError(f"{directory}: no such directory; give the output of stabbench sweep")
     limits = [] if bounds is None else load_bounds(bounds)
-    earlier = [] if baseline is None else load_baseline(baseline)
+    baselines = {} if baseline is None else load_baseline(baseline)
+    earlier = [record for found in baselines.values() for record in found]
     store = Store(directory)
     findings = _incomplete(store)
     records = list(store.records.values())
@@ -118,6 +119,8 @@ def gate(
     findings += [_lost(pair, store.records[pair.id], tolerance, directory) for pair in worse]
     if baseline is not None and not pairs:
         findings.append(Finding("note", f"{baseline}: no case of this sweep is in the baseline"))
+    else:
+        findings += _unpaired(baselines, {pair.id for pair in pairs}, records)
     if not checked:
         findings.append(Finding("unmeasured", "nothing was checked"))
     levels = {finding.level for finding in findings}
@@ -141,6 +144,32 @@ def _incomplete(store: Store) -> list[Finding]:
             text = f"{name_of(record.case.parameters)}: {record.status}: {record.reason}"
             findings.append(Finding("unmeasured", text, record.case.id))
     return findings
+
+
+def _unpaired(
+    baselines: Mapping[Path, Iterable[Record]], paired: Container[str], records: Iterable[Record]
+) -> list[Finding]:
+    """Cases of a baseline that the sweep has dropped, and those that no baseline knows."""
+    findings = []
+    for file, known in baselines.items():
+        gone = [r for r in known if r.case.id not in paired and r.status != "skipped"]
+        if gone and len(gone) < len([r for r in known if r.status != "skipped"]):
+            first = name_of(gone[0].case.parameters)
+            text = f"{file}: {_cases(len(gone))} not in this sweep, the first {first}; "
+            findings.append(
+                Finding("unmeasured", text + "write the baseline again if that is meant")
+            )
+    new = [r for r in records if r.case.id not in paired and "digits" in r.measures]
+    if baselines and new:
+        first = name_of(new[0].case.parameters)
+        findings.append(
+            Finding("note", f"{_cases(len(new))} not in the baseline, the first {first}")
+        )
+    return findings
+
+
+def _cases(count: int) -> str:
+    return "1 case is" if count == 1 else f"{count} cases are"
 
 
 def _judge(bound: Bound, records: Iterable[Record], where: str) -> tuple[list[Finding], int]:
