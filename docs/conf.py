@@ -6,6 +6,9 @@ from importlib.metadata import version as package_version
 from pathlib import Path
 from typing import Any
 
+from docutils import nodes
+from latex2mathml.converter import convert
+
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent))
 
@@ -20,7 +23,6 @@ extensions = [
     "numpydoc",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
-    "sphinx.ext.mathjax",
     "sphinx.ext.viewcode",
 ]
 myst_enable_extensions = ["dollarmath", "deflist"]
@@ -45,6 +47,9 @@ nitpick_ignore_regex = [
 ]
 
 html_theme = "furo"
+html_math_renderer = "mathml"
+html_static_path = ["_static"]
+html_css_files = ["formulas.css"]
 html_title = f"stabbench {release}"
 
 if any((HERE / "examples").glob("plot_*.py")):
@@ -72,7 +77,18 @@ def skip_alias(*event: Any) -> bool | None:
     return True if isinstance(event[3], types.GenericAlias) else None
 
 
+def formula(translator: Any, node: Any) -> None:
+    """Write a formula as MathML, which browsers show without scripts and without a network."""
+    display = "block" if isinstance(node, nodes.math_block) else "inline"
+    written = convert(node.astext(), display=display)
+    if "<mi>&</mi>" in written:
+        raise ValueError(f"an environment that latex2mathml does not know: {node.astext()}")
+    translator.body.append(written)
+    raise nodes.SkipNode
+
+
 def setup(app: Any) -> None:
-    """Connect what changes docstrings on their way into the pages."""
+    """Connect what changes docstrings on their way into the pages, and what writes formulas."""
+    app.add_html_math_renderer("mathml", (formula, None), (formula, None))
     app.connect("autodoc-process-docstring", escape_bars, priority=900)
     app.connect("autodoc-skip-member", skip_alias)
