@@ -4,6 +4,7 @@ import inspect
 import math
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -118,6 +119,17 @@ def test_evaluate_gives_a_record() -> None:
     assert record.patterns == 21
     with pytest.raises(AttributeError, match="record has no measure 'speed'; it has"):
         _ = record.speed
+
+
+def test_seconds_of_the_stages_are_within_those_of_the_call() -> None:
+    begin = time.perf_counter()
+    record = sb.evaluate("gaussian", n=8, stragglers=2, trials=2)
+    whole = time.perf_counter() - begin
+    seconds = record.measures["seconds"]
+    assert set(seconds) == {"encode", "compute", "decode"}
+    patterns = math.comb(8, 2)
+    assert all(x > 0 for x in seconds.values())
+    assert 2 * (seconds["encode"] + seconds["compute"] + patterns * seconds["decode"]) <= whole
 
 
 def test_names_and_codes_are_the_same_case() -> None:
@@ -250,7 +262,7 @@ def test_combinations_that_a_code_refuses_are_skipped_with_the_reason(tmp_path: 
 def test_without_names_a_code_gets_its_usual_problem_and_decoder() -> None:
     for text, problem, decoder in (
         ("gaussian", "matvec", "solve"),
-        ("shift-add", "matvec", "zigzag[order=both-ends]"),
+        ("shift-add", "matvec", "zigzag[order=both-ends,buffer=working]"),
         ("matdot[p=2]", "matmul", "solve"),
         ("cyclic-mds", "gradient", "weights"),
         ("expander", "gradient", "closed-form"),

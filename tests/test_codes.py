@@ -19,7 +19,10 @@ from stabbench.analysis.checks import check, undecodable_sets
 from stabbench.arithmetic import exact
 from stabbench.arithmetic.precision import precision
 from stabbench.codes.base import LinearCode
+from stabbench.codes.circulant import next_prime
+from stabbench.codes.gradient.generators import worst_sigma
 from stabbench.codes.nodes import FAMILIES, leja_order, nodes
+from stabbench.codes.operators import Dense
 from stabbench.codes.registry import CODES, code
 from stabbench.errors import InputError
 from stabbench.grammar import parameters_of
@@ -249,6 +252,102 @@ def test_parameters_below_their_least_value_are_refused(name: str) -> None:
                 code(f"{name}[{key}={LEAST[key] - 1}]", n, s)
 
 
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        ("gaussian[seed=-1]", "seed=-1; allowed is an integer >= 0"),
+        ("gaussian[select=0]", "select=0; allowed is an integer >= 1"),
+        ("khatri-rao[seed=-1]", "seed=-1; allowed is an integer >= 0"),
+        ("convolutional[gamma=1/5]", "gamma=1/5; allowed is above 1/5"),
+        ("convolutional[seed=-1]", "seed=-1; allowed is an integer >= 0"),
+        ("orthomatdot[p=0]", "p=0; allowed is an integer >= 1"),
+        ("orthomatdot[p=4]", "leave 5 replies; the code needs 7"),
+        ("lagrange[k=0]", "k=0; allowed is an integer >= 1"),
+        ("polynomial[nodes=custom]", "nodes=custom needs file=PATH"),
+        ("product[nA=2,nB=3,kA=3]", "allowed is 1 <= kA <= nA"),
+        ("kadhe[d=30,m=15,select=2]", r"C\(30,15\) submatrices; allowed are 200000"),
+        ("lt[seed=-1]", "lt: seed=-1; allowed are c > 0, 0 < delta < 1, seed >= 0"),
+        ("lt[delta=1]", "lt: delta=1.0; allowed are c > 0, 0 < delta < 1, seed >= 0"),
+        ("lt[c=0]", "lt: c=0.0; allowed are c > 0, 0 < delta < 1, seed >= 0"),
+    ],
+)
+def test_bad_parameters_are_refused(spec: str, message: str) -> None:
+    with pytest.raises(InputError, match=message) as caught:
+        code(spec, 30 if spec.startswith("kadhe") else 6, 1)
+    assert "\n" not in str(caught.value)
+
+
+def test_khatri_rao_sends_plain_products_only_where_it_is_systematic() -> None:
+    plain: list[Array] = []
+    for systematic in ("true", "false"):
+        reply = code(f"khatri-rao[kA=2,kB=2,systematic={systematic}]", 6, 2).system("matmul").reply
+        assert isinstance(reply, Dense)
+        plain.append(reply.matrix(precision("float64"))[:4])
+    assert np.array_equal(plain[0], np.eye(4))
+    assert (plain[1] != 0).all()
+
+
+@pytest.mark.parametrize("given", ["nA=2", "nB=3", "nA=2,nB=3", ""])
+def test_coded_pieces_of_product_codes_follow_from_one_another(given: str) -> None:
+    built: Any = code(f"product[{given}]" if given else "product", 6, 1)
+    assert built.coded == (2, 3)
+
+
+@pytest.mark.parametrize(("n", "inner"), [(3, 1), (4, 2), (9, 2)])
+def test_default_of_the_inner_pieces_is_two_where_the_replies_allow_it(n: int, inner: int) -> None:
+    built: Any = code("polydot", n, 1)
+    assert built.inner == inner
+
+
+def test_product_codes_without_stragglers_code_nothing() -> None:
+    built: Any = code("product", 6, 0)
+    assert (built.layout.left, built.layout.right, built.threshold) == (2, 3, 6)
+
+
+def test_select_judges_every_submatrix() -> None:
+    matrix = np.random.default_rng(0).standard_normal((6, 2))
+    matrix[5] = matrix[4] * 2
+    assert worst_sigma(matrix, 2) < 1e-12
+    assert worst_sigma(matrix[:5], 2) > 1e-3
+
+
+def test_the_next_prime_is_the_first_one_at_or_above() -> None:
+    primes = [p for p in range(2, 230) if all(p % q for q in range(2, p))]
+    for number in range(1, 200):
+        assert next_prime(number) == next(p for p in primes if p >= number)
+
+
+def test_a_factor_may_be_cut_into_as_many_pieces_as_it_has_workers() -> None:
+    built = code("product[nA=2,nB=3,kA=2,kB=2]", 6, 1)
+    assert built.threshold == 5
+
+
+def test_barycentric_interpolation_needs_two_workers() -> None:
+    with pytest.raises(InputError, match="berrut: n=1 workers; allowed is n >= 2"):
+        code("berrut", 1, 0)
+
+
+def test_complex_points_of_evaluation_need_plain_blocks(tmp_path: Path) -> None:
+    path = tmp_path / "nodes.npy"
+    np.save(path, np.exp(1j * np.arange(5)))
+    with pytest.raises(InputError, match="complex custom nodes; allowed with systematic=true"):
+        code(f"lagrange[nodes=custom,file={path}]", 5, 1)
+
+
+def test_entries_that_overflow_the_storage_are_an_overflow(tmp_path: Path) -> None:
+    path = tmp_path / "generator.npy"
+    np.save(path, np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1e5]]))
+    operator = code(f"matrix[file={path}]", 3, 1).system("matvec").reply
+    assert isinstance(operator, Dense)
+    assert operator.stored("float32").rounded("float64")[2, 1] == 1e5
+    with pytest.raises(OverflowError, match="a coefficient of the reply map overflows float16"):
+        operator.stored("float16")
+
+
+def test_one_evaluation_point_of_an_equispaced_grid_is_its_left_end() -> None:
+    assert nodes("equispaced", 1, 64) == [-1]
+
+
 def test_a_list_is_a_grid_and_no_code() -> None:
     with pytest.raises(InputError, match="stands for a grid"):
         code("polynomial[nodes=[integers,leja]]", 6, 2)
@@ -294,11 +393,15 @@ def test_draws_depend_on_the_seed_alone(name: str) -> None:
     assert not np.array_equal(entries(3), entries(4))
 
 
-@pytest.mark.parametrize("name", RANDOM)
-def test_select_keeps_the_draw_with_the_best_worst_case(name: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "problem"), [*((name, "matvec") for name in RANDOM), ("khatri-rao", "matmul")]
+)
+def test_select_keeps_the_draw_with_the_best_worst_case(name: str, problem: str) -> None:
     def worst(built: Any) -> float:
-        g = built.generator.rounded("float64")
-        sets = itertools.combinations(range(built.n), built.blocks)
+        reply = built.system(problem).reply
+        assert isinstance(reply, Dense)
+        g = reply.matrix(precision("float64"))
+        sets = itertools.combinations(range(built.n), g.shape[1])
         return min(float(np.linalg.svd(g[list(rows)], compute_uv=False)[-1]) for rows in sets)
 
     draws = [worst(code(f"{name}[seed={seed}]", 7, 2)) for seed in range(2, 7)]

@@ -25,8 +25,14 @@ from stabbench.analysis.conditioning.combinations import (
 from stabbench.analysis.conditioning.downdate import largest_eigenvalues, negative_eigenvalues
 from stabbench.analysis.conditioning.kappa import kappa_of_rest
 from stabbench.arithmetic.coefficients import Coefficients
-from stabbench.arithmetic.duality import dual
-from stabbench.arithmetic.inverses import complements, condition_numbers, decoding_operators
+from stabbench.arithmetic.duality import dual, spectral_norm
+from stabbench.arithmetic.inverses import (
+    column_norm,
+    complements,
+    condition_numbers,
+    decoding_operators,
+    frobenius_norm,
+)
 from stabbench.codes.base import LinearCode
 from stabbench.codes.registry import code
 from stabbench.errors import InputError
@@ -543,3 +549,13 @@ def test_dual_is_orthonormal_and_inverse() -> None:
 def test_budgets_are_checked(bad: dict[str, int]) -> None:
     with pytest.raises(InputError, match=r"budget: .*; allowed is >= "):
         Budget(**bad)
+
+
+@pytest.mark.parametrize("size", [1e-250, 1.0, 1e250])
+def test_norms_of_matrices_hold_at_any_magnitude(size: float) -> None:
+    stack = size * np.array([[[3.0, 0.0], [4e-30, 4.0]], [[-6.0, 0.0], [0.0, 8.0]]])
+    assert frobenius_norm(stack) == pytest.approx(np.array([5.0, 10.0]) * size, rel=1e-14)
+    assert spectral_norm(stack) == pytest.approx(np.array([4.0, 8.0]) * size, rel=1e-14)
+    assert column_norm(stack) == pytest.approx(np.array([4.0, 8.0]) * size, rel=1e-14)
+    for norm in (frobenius_norm, spectral_norm, column_norm):
+        assert norm(np.zeros((2, 3, 2))).tolist() == [0.0, 0.0]

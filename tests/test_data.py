@@ -3,6 +3,7 @@
 import dataclasses
 import gzip
 import io
+import math
 import os
 import pickle
 import re
@@ -20,9 +21,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
+from stabbench.arithmetic.precision import precision
 from stabbench.errors import InputError
 from stabbench.files import MAX_ENTRIES, read_array
 from stabbench.files.delimited import parse_table
+from stabbench.problems import registry
 from stabbench.problems.data import FAMILIES, BreastCancer, Digits, File, dataset
 from stabbench.problems.families import Gaussian, Graded, IllScaled, Uniform
 
@@ -697,6 +700,9 @@ def test_labels_come_with_the_data(tmp_path: Path) -> None:
     features, labels = dataset("digits")
     assert features.tobytes() == Digits().matrix(0).tobytes()
     assert set(labels) == set(range(10))
+    np.savez(tmp_path / "large.npz", X=M, y=np.array([-1000.0, 2.0**52]))
+    assert dataset(f"{tmp_path}/large.npz")[1].tolist() == [-1000, 2**52]
+    assert dataset(f"{tmp_path}/large.npz")[1].dtype == np.int64
     np.savez(tmp_path / "c.npz", X=M, y=np.array([1, 0, 1]))
     np.savez(tmp_path / "d.npz", X=M)
     for name, words in (
@@ -712,7 +718,7 @@ def test_labels_come_with_the_data(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("build", "words"),
     [
-        (lambda: Gaussian(rows=0), r"data 'gaussian': rows=0; allowed are integers from 1"),
+        (lambda: Gaussian(rows=0), r"data 'gaussian': rows=0; allowed are integers from 1 to \d+$"),
         (lambda: Uniform(columns=-1), r"columns=-1; allowed are integers from 1"),
         (lambda: Gaussian(rows=2.5), r"rows=2.5; allowed are integers"),  # type: ignore[arg-type]
         (lambda: Gaussian(rows=True), r"rows=True; allowed are integers"),
@@ -723,7 +729,7 @@ def test_labels_come_with_the_data(tmp_path: Path) -> None:
         (lambda: IllScaled(rows=4, blocks=5), r"blocks=5; allowed are integers from 1 to 4"),
         (lambda: IllScaled(blocks=0), r"blocks=0; allowed are integers from 1 to 512"),
         (lambda: File(""), "the path is empty"),
-        (lambda: Gaussian().matrix(-1), r"seed=-1; allowed are integers from 0"),
+        (lambda: Gaussian().matrix(-1), r"seed=-1; allowed are integers from 0$"),
         (lambda: Digits().matrix(0.5), r"seed=0.5; allowed are integers"),  # type: ignore[arg-type]
         (lambda: Gaussian().vector(0, 0), r"columns=0; allowed are integers from 1"),
         (lambda: Gaussian().vector(0, 5, 0), r"count=0; allowed are integers from 1"),
@@ -735,6 +741,13 @@ def test_parameters_are_checked(build: Callable[[], Any], words: str) -> None:
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.parametrize("span", [1, 1.0, 1e300])
+def test_ranges_include_their_ends(span: float) -> None:
+    assert Graded(range=span).range == span
+    with pytest.raises(InputError, match="allowed are numbers from 1 to 1e300"):
+        Graded(range=math.nextafter(span, 0 if span == 1 else math.inf))
+
+
 def test_every_family_is_described() -> None:
     assert list(FAMILIES) == [
         "gaussian", "uniform", "graded", "ill-scaled", "digits", "breast-cancer", "file",
@@ -743,3 +756,12 @@ def test_every_family_is_described() -> None:
         assert family.name == name
         assert family.source
         assert all(field.metadata["help"] for field in dataclasses.fields(family))
+
+
+@pytest.mark.parametrize("form", ["bfloat16", "float16", "float32", "float64"])
+@pytest.mark.parametrize("name", ["matvec", "matmul", "evaluate", "gradient"])
+def test_operands_are_numbers_of_the_storage(name: str, form: str) -> None:
+    chosen = precision(form)
+    for operand in registry.problem(name, registry.data("digits"), 1, 4).operands(chosen, 0):
+        assert operand.dtype == chosen.storage.carrier
+        assert np.array_equal(operand, chosen.store(operand))

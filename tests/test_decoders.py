@@ -6,6 +6,7 @@ from typing import Any, cast
 
 import numpy as np
 import pytest
+import scipy.linalg
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -15,6 +16,7 @@ from stabbench.analysis.survivors import policy
 from stabbench.arithmetic import exact
 from stabbench.arithmetic.coefficients import Coefficients
 from stabbench.arithmetic.dense import (
+    elimination_size,
     invert_and_multiply,
     refine,
     solve,
@@ -24,6 +26,7 @@ from stabbench.arithmetic.inverses import decoding_operators
 from stabbench.arithmetic.precision import Precision, precision
 from stabbench.codes.base import LinearCode
 from stabbench.codes.registry import code
+from stabbench.decoders.barycentric import polynomial_weights
 from stabbench.decoders.base import Decoder, require
 from stabbench.decoders.registry import decoder
 from stabbench.decoders.vandermonde import leja
@@ -172,6 +175,104 @@ def test_spare_replies_are_used_or_dropped(name: str, c: LinearCode) -> None:
     assert exact.rank(c.generator.rounded("float64")[dropped.rows[0]]) == c.shape[1]
     for plan in (used, dropped):
         assert relative(plan.decode(replies), blocks).max() < 1e-5
+
+
+@pytest.mark.parametrize(
+    ("spec", "name"),
+    [("gaussian", "lstsq"), ("shift-add", "zigzag"), ("shift-add", "lstsq")],
+)
+def test_rows_of_patterns_of_unequal_size_are_padded(spec: str, name: str) -> None:
+    c, chosen = code(spec, 6, 2), precision("float64")
+    patterns = np.array([[1, 1, 0, 1, 1, 0], [1] * 6, [0, 1, 1, 1, 0, 1], [0, 1, 1, 1, 1, 1]])
+    plan = decoder(name).plan(c, c.system("matvec"), patterns, chosen, "use")
+    assert plan.rows.tolist() == [
+        [0, 1, 3, 4, -1, -1],
+        [0, 1, 2, 3, 4, 5],
+        [1, 2, 3, 5, -1, -1],
+        [1, 2, 3, 4, 5, -1],
+    ]
+
+
+def test_conditions_are_those_of_the_replies_that_are_read() -> None:
+    kappas = {}
+    for spare in ("use", "drop"):
+        for name in ("solve", "lstsq"):
+            record = sb.evaluate(
+                "gaussian",
+                n=7,
+                stragglers=3,
+                decoder=name,
+                precision="float64",
+                patterns="all[survivors=7]",
+                spare=spare,
+            )
+            kappas[spare, name] = record.condition_number.worst
+    G = linear("gaussian", 7, 3).generator.rounded("float64")
+    read, whole = np.linalg.cond(G[:4]), np.linalg.cond(G)
+    for (spare, _), kappa in kappas.items():
+        assert kappa == pytest.approx(whole if spare == "use" else read, rel=1e-10)
+    assert read > 1.2 * whole
+
+
+@pytest.mark.parametrize("k", [1, 2, 7])
+@pytest.mark.parametrize("complex_", [False, True])
+def test_elimination_works_with_the_factors_of_partial_pivoting(k: int, complex_: bool) -> None:
+    parts = np.random.default_rng(k).standard_normal((2, 5, k, k))
+    matrices = parts[0] + 1j * parts[1] if complex_ else parts[0]
+    for matrix, sums in zip(matrices, elimination_size(matrices), strict=True):
+        P, L, U = scipy.linalg.lu(matrix)
+        assert sums == pytest.approx((P @ np.abs(L) @ np.abs(U)).sum(axis=1), rel=1e-12)
+
+
+def test_weights_of_a_single_point_are_one() -> None:
+    assert polynomial_weights(np.array([[0.5], [-2.0]])).tolist() == [[1.0], [1.0]]
+    assert polynomial_weights(np.array([[1j]])).tolist() == [[1.0]]
+
+
+COMPLEX = [
+    ("gaussian", "matvec", ("solve", "inverse", "refined", "lstsq", "exact-weights")),
+    ("polynomial", "matvec", ("bjorck-pereyra",)),
+    ("polynomial[nodes=roots-of-unity]", "matvec", ("solve",)),
+    ("circulant", "matvec", ("fft", "lstsq")),
+    ("lt[k=3]", "matvec", ("peeling",)),
+    ("shift-add", "matvec", ("zigzag", "lstsq")),
+    ("shift-add", "matmul", ("zigzag",)),
+    ("orthopoly[kA=2,kB=2]", "matmul", ("solve",)),
+    ("orthomatdot", "matmul", ("lstsq", "barycentric")),
+    ("lagrange", "evaluate", ("solve", "barycentric")),
+]
+
+
+@pytest.mark.parametrize(
+    ("spec", "task", "name"), [(c, task, name) for c, task, names in COMPLEX for name in names]
+)
+@pytest.mark.parametrize("form", ["float64", "float32"])
+def test_complex_data_keep_their_imaginary_part(
+    tmp_path: Path, spec: str, task: str, name: str, form: str
+) -> None:
+    parts = np.random.default_rng(0).standard_normal((2, 24, 6))
+    np.save(tmp_path / "X.npy", parts[0] + 1j * parts[1])
+    record = sb.evaluate(
+        spec,
+        n=7,
+        stragglers=2,
+        problem=task,
+        decoder=name,
+        precision=form,
+        data=str(tmp_path / "X.npy"),
+    )
+    assert record.status == "ok", record.reason
+    assert record.relative_error.worst < 1e3 * precision(form).unit
+
+
+def test_berrut_has_a_budget_for_complex_data(tmp_path: Path) -> None:
+    parts = np.random.default_rng(0).standard_normal((2, 8, 6))
+    np.save(tmp_path / "X.npy", parts[0] + 1j * parts[1])
+    record = sb.evaluate(
+        "berrut[k=2]", n=7, stragglers=2, problem="evaluate", data=str(tmp_path / "X.npy")
+    )
+    assert record.budget["total"] == pytest.approx(record.relative_error.worst, rel=1e-6)
+    assert record.budget["approximation"] > 0.01
 
 
 def test_least_squares_uses_every_reply() -> None:

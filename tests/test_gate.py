@@ -15,7 +15,7 @@ import pytest
 import stabbench as sb
 from stabbench.errors import InputError
 from stabbench.gating.baseline import write_baseline
-from stabbench.gating.bounds import MATCHED, load_bounds
+from stabbench.gating.bounds import MATCHED, load_bounds, measure_of
 from stabbench.sweeps import grid, stability
 from stabbench.sweeps.case import Record
 from stabbench.sweeps.compare import compare, worst_digits
@@ -217,6 +217,21 @@ def test_a_bound_that_could_not_fail_is_reported(good: Path, bounds: Path, limit
     )
 
 
+@pytest.mark.parametrize(
+    ("limit", "nearest"), [("at_most = 1e9", max), ("at_least = 0.01", min)], ids=["most", "least"]
+)
+def test_the_slack_is_that_of_the_value_nearest_to_the_limit(
+    good: Path, bounds: Path, limit: str, nearest: Any
+) -> None:
+    measure = "test_ratio.worst" if nearest is max else "digits.worst"
+    text = BOUND.replace("test_ratio.worst", measure).replace("at_most = 10.0", limit)
+    bounds.write_text(text.replace("slack = 1000.0", "slack = 2"))
+    values = [float(measure_of(r, measure) or 0) for r in Store(good).records.values()]
+    assert min(values) < max(values)
+    found = run("gate", good, "--bounds", bounds).out
+    assert f"nearest of 4 values of {measure} is {nearest(values):.3g}, more" in found
+
+
 def test_lower_limits_have_slack_in_digits(good: Path, bounds: Path) -> None:
     text = BOUND.replace("test_ratio.worst", "digits.worst").replace(
         "slack = 1000.0", "slack = 100"
@@ -263,6 +278,7 @@ def test_a_bound_for_no_case_of_the_sweep_is_noted(good: Path, bounds: Path) -> 
         ('decoder = "solve"', 4),
         ('code = "poly*"\nn = 8', 1),
         ("stragglers = 2", 4),
+        ('kind = "stability"', 4),
         ('data = "gaussian"', 4),
         ('code = "polynomial[nodes=chebyshev]"', 2),
         ('code = "polynomial[nodes=*]"', 2),
@@ -399,7 +415,9 @@ def test_digits_lost_against_the_baseline_are_worse(good: Path, tmp_path: Path) 
 def test_baselines_are_sorted_and_without_times(good: Path, tmp_path: Path) -> None:
     done = run("gate", good, "--write-baseline", tmp_path / "b" / "x.jsonl")
     assert done.status == 0
-    lines = [json.loads(x) for x in (tmp_path / "b" / "x.jsonl").read_text().splitlines()]
+    text = (tmp_path / "b" / "x.jsonl").read_text()
+    assert text.endswith("}\n")
+    lines = [json.loads(x) for x in text.splitlines()]
     assert [x["id"] for x in lines] == sorted(Store.existing(good).records)
     assert all("seconds" not in x["measures"] and x["environment"] == "" for x in lines)
     again = write_baseline(good, tmp_path / "b" / "y.jsonl")
@@ -431,6 +449,10 @@ def test_a_case_dropped_from_the_sweep_is_not_measured(good: Path, tmp_path: Pat
     # the baselines of other sweeps lie in files of their own
     (tmp_path / "dct.jsonl").rename(written.parent / "dct.jsonl")
     assert run("gate", good, "--baseline", tmp_path / "base").status == 0
+
+
+def test_the_records_of_a_sweep_are_a_baseline_themselves(good: Path) -> None:
+    assert run("gate", good, "--baseline", good).out == "gate: passed (4 comparisons)\n"
 
 
 def test_a_baseline_of_other_cases_alone_measures_nothing(good: Path, tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """Borders of gossip training: one worker, broken graphs, wrong ratios, ties, weights, formats."""
 
+import dataclasses
 from fractions import Fraction
 from typing import Any, cast
 
@@ -15,12 +16,14 @@ from stabbench.training.gossip import (
     Run,
     Setting,
     compressor,
+    kernels,
     method,
     mixing,
     problem,
     simulate,
 )
 from stabbench.training.gossip.compressors import Wire
+from stabbench.training.gossip.problems import SquaresLocal
 from stabbench.training.gossip.select import largest
 
 DOUBLE = Formats.of("float64")
@@ -195,6 +198,37 @@ def test_random_masks_are_uniform() -> None:
     assert (shared.index.reshape(4, 2) == shared.index[:2]).all()
 
 
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+@pytest.mark.parametrize("name", ["naive", "choco", "d-psgd"])
+def test_a_model_beyond_the_ceiling_on_either_side_is_divergence(name: str, sign: float) -> None:
+    local = SquaresLocal(np.ones((4, 1, 3)), np.full((4, 1), sign * 3e12), 0.0)
+    how = Setting(
+        mixing("ring", 4),
+        compressor("none"),
+        DOUBLE,
+        rate=1 / 2,
+        consensus=0.5,
+        accumulation="naive",
+    )
+    near = dataclasses.replace(local, targets=local.targets / 4)
+    result = simulate(method(name), how, local, Run(3, points=2))
+    assert result.diverged == 1
+    assert simulate(method(name), how, near, Run(3, points=2)).diverged is None
+
+
+def test_the_greatest_difference_of_a_replica_has_no_sign() -> None:
+    x = np.array([[1.0, 5.0], [2.0, 3.0]], np.float32)
+    sender = np.array([1, 0])
+    copies = x[sender]
+    assert kernels.apart(copies, x, sender) == 0.0
+    copies[0, 1] -= 0.5
+    assert kernels.apart(copies, x, sender) == 0.5
+    copies[1, 0] += 0.75
+    assert kernels.apart(copies, x, sender) == 0.75
+    copies[0, 0] = np.nan
+    assert np.isnan(kernels.apart(copies, x, sender))
+
+
 @pytest.mark.parametrize("scaled", ["true", "false"])
 def test_qsgd_is_unbiased_up_to_its_scale(scaled: str) -> None:
     sends = compressor(f"qsgd[levels=3,scaled={scaled}]")
@@ -219,6 +253,11 @@ def test_qsgd_has_no_level_above_the_last() -> None:
     sends = compressor("qsgd[levels=16,scaled=false]")
     z = np.ones((1, 1), np.float32)
     assert sends.compress(z, Wire(0, 32), cast(Any, Highest())).value.tolist() == [1.0]
+
+
+@pytest.mark.parametrize(("levels", "d", "omega"), [(4, 100, 2.5), (4, 4, 0.25), (1, 9, 3.0)])
+def test_qsgd_contracts_by_the_smaller_of_its_two_bounds(levels: int, d: int, omega: float) -> None:
+    assert compressor(f"qsgd[levels={levels}]").delta(d) == 1 / (1 + omega)
 
 
 def test_sign_threshold_and_bits() -> None:

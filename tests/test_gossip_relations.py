@@ -46,6 +46,39 @@ def masks_of(name: str, how: Setting, local: Local) -> list[Array]:
     return masks.sent
 
 
+def test_a_run_is_measured_at_its_start_and_at_the_steps_that_it_names() -> None:
+    run = Run(STEPS, points=6)
+    result = simulate(method("ecsd"), setting("none"), small(), run)
+    assert [point.step for point in result.points] == run.measured().tolist()
+    assert run.measured()[[0, -1]].tolist() == [0, STEPS]
+    assert 6 <= len(result.points) <= 8
+
+
+def test_mini_batches_change_the_path_and_whole_gradients_have_none() -> None:
+    paths = [
+        simulate(method("ecsd"), setting("none"), small(), Run(5, batch=size)).state.x
+        for size in (0, 0, 4, 20)
+    ]
+    assert np.array_equal(paths[0], paths[1])
+    assert not np.array_equal(paths[0], paths[2])
+    assert not np.array_equal(paths[2], paths[3])
+
+
+def test_measures_of_the_last_step_are_those_of_its_state() -> None:
+    local, way = small(), method("ecsd")
+    how, best = setting("top-k[ratio=0.2]"), local.optimum()
+    result = simulate(way, how, local, Run(40, points=3), optimum=best)
+    x, last = result.state.x, result.last
+    apart = x - x.mean(axis=0)
+    assert last.consensus == pytest.approx(np.linalg.norm(apart) / np.sqrt(8), rel=1e-14)
+    memory = way.memory(result.state)
+    assert memory is not None
+    assert last.memory == pytest.approx(np.linalg.norm(memory) / np.sqrt(8), rel=1e-14)
+    assert last.largest == np.abs(x).max()
+    assert last.gap == local.pooled().objective(x.mean(axis=0)) - best
+    assert min(last.consensus, last.memory, last.gap) > 1e-3
+
+
 def test_everything_kept_with_full_step_is_d_psgd() -> None:
     local, w = small(), mixing("ring", 8).matrix
     how = setting("none", consensus=1.0, accumulation="rounding-aware")

@@ -73,6 +73,19 @@ def test_equal_weights_are_those_of_the_number_of_survivors(spec: str, name: str
             assert found[row].tolist() == [weight] * int(row.sum())
 
 
+@pytest.mark.parametrize("name", ["float32", "float32/float64", "float64"])
+def test_least_squares_weights_are_solved_in_the_precision_of_the_decoder(name: str) -> None:
+    code: Any = sb.code("bernoulli[d=4]", n=10, stragglers=3)
+    patterns, form = policy("random:8").patterns(10, 3), precision(name)
+    plan: Any = decoder("lstsq").plan(code, code.system("gradient"), patterns, form, "use")
+    assert plan.weights.dtype == form.decode
+    eps = float(np.finfo(form.decode).eps)
+    for weights, row in zip(plan.weights[:, 0], patterns > 0, strict=True):
+        A = code.placement[row].astype(float)
+        best = np.linalg.lstsq(A.T, np.ones(code.partitions), rcond=None)[0]
+        assert np.abs(weights[row] - best).max() < 200 * eps
+
+
 def test_graph_weights_are_exactly_the_best() -> None:
     code: Any = sb.code("graph[d=3,seed=2]", n=15, stragglers=7)
     phi = code.encoding.rational()[0]

@@ -224,3 +224,30 @@ def test_hamming_recovers_all_pairs_and_misses_six_triples() -> None:
         rank(generator.rows(np.setdiff1d(np.arange(7), gone))) == 4
         for gone in itertools.combinations(range(7), 2)
     )
+
+
+@pytest.mark.parametrize(
+    ("spec", "n", "s"),
+    [
+        ("reed-solomon", 9, 3),
+        ("fractional-repetition", 9, 2),
+        ("clustered[c=3,inner=fractional-repetition]", 9, 2),
+        ("clustered[c=5,inner=reed-solomon]", 10, 2),
+        ("cyclic-mds", 9, 3),
+    ],
+)
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_closed_forms_combine_what_arrived_to_the_sum(
+    spec: str, n: int, s: int, dtype: str
+) -> None:
+    code: Any = sb.code(spec, n=n, stragglers=s)
+    encoding = code.encoding.rounded("float64")
+    sets = [set(lost) for r in range(s + 1) for lost in itertools.combinations(range(n), r)]
+    arrived = np.array([[i not in lost for i in range(n)] for lost in sets])
+    weights = code.closed_form(arrived, np.dtype(dtype))
+    assert weights.shape == (len(sets), 1, n)
+    assert weights.dtype == np.result_type(dtype, np.complex64 if code.is_complex else np.float32)
+    assert not weights[:, 0][~arrived].any()
+    error = np.abs(weights[:, 0] @ encoding - 1).max(axis=1)
+    size = np.abs(weights[:, 0]) @ np.abs(encoding)
+    assert np.all(error <= 8 * np.finfo(dtype).eps * size.max(axis=1))

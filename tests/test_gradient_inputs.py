@@ -35,6 +35,16 @@ import stabbench as sb
         ("bernoulli[d=11]", 10, 2, "1 <= d <= K"),
         ("stochastic[p=1]", 10, 2, "0 <= p < 1"),
         ("block-coordinate[mu=0]", 10, 2, "mu > 0"),
+        ("kadhe[seed=-1]", 9, 2, "seed=-1; allowed is an integer >= 0"),
+        ("kadhe[select=0]", 9, 2, "select=0; allowed is an integer >= 1"),
+        ("ye-abbe[variant=gaussian,seed=-1]", 9, 2, "seed=-1; allowed is an integer >= 0"),
+        ("nested[seed=-1]", 9, 2, "seed=-1; allowed is an integer >= 0"),
+        ("cyclic-repetition[seed=-1]", 9, 2, "seed=-1; allowed is an integer >= 0"),
+        ("expander[seed=-1]", 10, 2, "seed=-1; allowed is an integer >= 0"),
+        ("bernoulli[seed=-1]", 10, 2, "allowed are 1 <= d <= K, seed >= 0"),
+        ("clustered[c=3,inner=nested]", 9, 2, "allowed are codes of one message"),
+        ("clustered[c=3,inner='heterogeneous[K=2]']", 9, 2, "2 partitions; allowed are c=3"),
+        ("heterogeneous[K=0]", 6, 1, "K=0; allowed is K >= 1"),
     ],
 )
 def test_contradictions_are_told_in_one_line(spec: str, n: int, s: int, message: str) -> None:
@@ -63,6 +73,15 @@ def test_generator_files_are_checked(tmp_path: Path, change: Any, message: str) 
     np.save(path, G)
     with pytest.raises(sb.InputError, match=message.replace("(", r"\(")):
         sb.code(f"kadhe[generator='{path}',d=5,m=2]", n=10, stragglers=3)
+
+
+def test_generator_files_with_too_many_sets_to_check_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "G.npy"
+    np.save(path, np.random.default_rng(0).standard_normal((5, 30)))
+    with pytest.raises(sb.InputError, match="30045015 sets of stragglers=10 of d=30; allowed are"):
+        sb.code(f"kadhe[generator={path},d=30,m=5]", n=30, stragglers=10)
+    drawn: Any = sb.code("kadhe[d=30,m=5]", n=30, stragglers=10)
+    assert drawn.sizes == (30, 5)
 
 
 def test_generator_file_of_another_shape(tmp_path: Path) -> None:
@@ -102,6 +121,43 @@ def test_repeated_nodes_are_refused(tmp_path: Path) -> None:
     np.save(path, np.array([1.0, 2.0, 2.0, 3.0]))
     with pytest.raises(sb.InputError, match="nodes repeat"):
         sb.code(f"heterogeneous[nodes=custom,file={path}]", n=4, stragglers=1)
+
+
+@pytest.mark.parametrize(
+    ("spec", "parameter", "change", "message"),
+    [
+        ("bibd", "file", lambda A: A[:, :6], "7 x 6 numbers; allowed are n x n = 7 x 7 zeros and ones"),
+        ("bibd", "file", lambda A: A[::-1] | A, "incidence matrix of a symmetric design"),
+        ("bibd", "file", np.ones_like, "incidence matrix of a symmetric design"),
+        ("heterogeneous", "holdings_file", lambda A: A[:6], "is 6 x 7; allowed is n x K = 7 x any"),
+        (
+            "heterogeneous[m=2]",
+            "holdings_file",
+            lambda A: A,
+            r"partition 0 is on 3 workers; allowed are at least s \+ m = 4",
+        ),
+    ],
+)
+def test_placement_files_are_checked(
+    tmp_path: Path, spec: str, parameter: str, change: Any, message: str
+) -> None:
+    plane: Any = sb.code("bibd", n=7, stragglers=2)
+    path = tmp_path / "placement.npy"
+    name, _, rest = spec.partition("[")
+    wanted = f"{name}[{parameter}={path}" + (f",{rest}" if rest else "]")
+    np.save(path, plane.placement.astype(float))
+    if rest == "":
+        code: Any = sb.code(wanted, n=7, stragglers=2)
+        assert np.array_equal(code.placement, plane.placement)
+    np.save(path, change(plane.placement).astype(float))
+    with pytest.raises(sb.InputError, match=message):
+        sb.code(wanted, n=7, stragglers=2)
+
+
+@pytest.mark.parametrize("d", [1, 10])
+def test_mean_loads_reach_from_one_partition_to_all(d: int) -> None:
+    code: Any = sb.code(f"bernoulli[d={d}]", n=10, stragglers=2)
+    assert code.placement.all() == (d == 10)
 
 
 EXACT = (

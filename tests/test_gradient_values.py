@@ -294,3 +294,14 @@ def test_condition_numbers_mislead_and_amplification_predicts() -> None:
     assert edge.relative_error.median > 100 * middle.relative_error.median
     for one in (edge, middle):
         assert one.test_ratio.worst < 10
+
+
+@pytest.mark.parametrize("target", ["edge", "middle"])
+@pytest.mark.parametrize("variant", ["vandermonde", "gaussian", "chebyshev", "roots-of-unity"])
+@pytest.mark.parametrize(("n", "s", "m"), [(7, 2, 1), (7, 2, 2), (7, 1, 3), (4, 1, 3)])
+def test_encoders_in_float64_have_the_coefficients_of_the_exact_ones(
+    variant: str, target: str, n: int, s: int, m: int
+) -> None:
+    code: Any = sb.code(f"ye-abbe[variant={variant},target={target},m={m}]", n=n, stragglers=s)
+    exact = code.encoding.rounded("float64")
+    assert np.abs(code.in_float64() - exact).max() < 1e-9 * np.abs(exact).max()

@@ -149,6 +149,27 @@ def test_berrut_weights_alternate_anew_over_the_survivors() -> None:
     assert np.allclose(plan.operator()[0], weights / weights.sum(axis=1, keepdims=True))
 
 
+def test_the_barycentric_operator_is_what_decoding_applies() -> None:
+    code, double = sb.code("orthomatdot", 7, 2), precision("float64")
+    patterns = np.array([[1, 1, 0, 1, 1, 1, 0], [0, 1, 1, 1, 1, 0, 1]], dtype=np.int8)
+    plan: Any = decoder("barycentric").plan(code, code.system("matmul"), patterns, double, "use")
+    replies = np.random.default_rng(0).standard_normal((7, 3, 2))
+    received = replies[plan.rows].reshape(2, plan.rows.shape[1], -1)
+    expected = (plan.operator() @ received).reshape(2, -1, 3, 2)
+    assert np.allclose(plan.decode(replies), expected, rtol=1e-12, atol=1e-13)
+
+
+def test_conditions_of_products_are_those_of_the_replies_that_are_read() -> None:
+    chosen: dict[str, Any] = {"problem": "matmul", "precision": "float64"}
+    code: Any = sb.code("orthopoly[kA=2,kB=2]", 7, 2)
+    G = code.system("matmul").reply.matrix(precision("float64"))
+    for spare, rows in (("use", G), ("drop", G[:4])):
+        record = sb.evaluate(
+            code, decoder="lstsq", spare=spare, patterns="all[survivors=7]", **chosen
+        )
+        assert record.condition_number.worst == pytest.approx(np.linalg.cond(rows), rel=1e-10)
+
+
 def test_peeling_that_gets_stuck_is_undecodable_though_the_rank_is_full() -> None:
     code = sb.code("lt[k=30,c=0.1]", 60, 10)
     peeled = sb.evaluate(code, decoder="peeling", patterns="random:60", data=SMALL)
@@ -162,6 +183,9 @@ def test_peeling_that_gets_stuck_is_undecodable_though_the_rank_is_full() -> Non
     estimate = plan.decode(triangle @ np.array([[1.0], [2.0], [4.0]]))
     assert estimate[1, :, 0].tolist() == [1.0, 2.0, 4.0]
     assert np.isnan(estimate[0]).all()
+    weighted = triangle * [[1.0, -2.0, 4.0], [0.0, 0.5, 8.0], [2.0, 0.0, -1.0], [16.0, 0.0, 0.0]]
+    estimate = _plan_of(weighted, [[1, 1, 0, 1]]).decode(weighted @ np.array([[1.0], [2.0], [4.0]]))
+    assert estimate[0, :, 0].tolist() == [1.0, 2.0, 4.0]
 
 
 def _plan_of(matrix: Any, patterns: list[list[int]]) -> Any:

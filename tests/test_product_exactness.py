@@ -1,6 +1,8 @@
 """Codes for products and functions recover exactly: in rationals, over every survivor set."""
 
+from fractions import Fraction
 from itertools import combinations
+from pathlib import Path
 from typing import Any
 
 import flint
@@ -11,11 +13,14 @@ import stabbench as sb
 from stabbench.analysis.budget import dyadic
 from stabbench.analysis.stages import Stages, acting_rational, stage_vectors
 from stabbench.arithmetic.coefficients import Coefficients
+from stabbench.arithmetic.precision import precision
 from stabbench.codes.base import Code
 from stabbench.codes.kronecker import Kronecker
 from stabbench.codes.product import ProductSystem
 from stabbench.decoders.registry import decoder
 from stabbench.errors import InputError
+from stabbench.problems.evaluate import Evaluate
+from stabbench.problems.registry import data
 
 RATIONAL = [
     ("polynomial[nodes=integers,kA=2,kB=2]", 6, 2),
@@ -150,6 +155,60 @@ def test_lagrange_recovers_every_value_of_a_square(text: str) -> None:
                 assert (value - block * block).abs_upper() < 1e-60
 
 
+@pytest.mark.parametrize("degree", [1, 2, 5])
+@pytest.mark.parametrize("reference", ["flint", "mpmath"])
+@pytest.mark.parametrize("complex_", [False, True])
+def test_powers_of_blocks_are_exact_to_a_hundred_bits(
+    reference: str, degree: int, complex_: bool
+) -> None:
+    task = Evaluate(data("gaussian[rows=4,columns=3]"), 2, "power", degree)
+    random = np.random.default_rng(degree)
+    blocks = random.standard_normal((2, 4, 3)) * np.exp2(random.integers(-30, 30, (2, 4, 3)))
+    if complex_:
+        blocks = blocks + 1j * random.standard_normal(blocks.shape)
+    found = task.exact((blocks,), reference)
+    for x, hi, lo in zip(blocks.flat, found.hi.flat, found.lo.flat, strict=True):
+        re, im = Fraction(x.real), Fraction(x.imag)
+        power = Fraction(1), Fraction(0)
+        for _ in range(degree):
+            power = power[0] * re - power[1] * im, power[0] * im + power[1] * re
+        for value, high, low in zip(power, (hi.real, hi.imag), (lo.real, lo.imag), strict=True):
+            assert high == float(value)
+            assert low == float(value - Fraction(float(high)))
+
+
+@pytest.mark.parametrize("name", ["float32", "float32/float64", "bfloat16"])
+def test_reply_maps_of_products_are_formed_from_stored_entries_in_decoding_precision(
+    name: str,
+) -> None:
+    chosen = precision(name)
+    map_: Any = sb.code("orthopoly[kA=2,kB=2]", 6, 2).system("matmul").reply
+    assert isinstance(map_, Kronecker)
+    left, right = (
+        part.rounded(chosen)[column].astype(np.float64)
+        for part, column in zip((map_.left, map_.right), map_.pairs.T, strict=True)
+    )
+    found = map_.matrix(chosen)
+    assert found.dtype == chosen.decode
+    exact = (left[:, :, None] * right[:, None, :]).reshape(found.shape)
+    assert np.array_equal(found, exact.astype(chosen.decode))
+
+
+@pytest.mark.parametrize(("n_a", "n_b"), [(3, 3), (2, 4)])
+def test_factors_of_product_codes_are_rows_of_a_cosine_transform(n_a: int, n_b: int) -> None:
+    code: Any = sb.code(f"product[nA={n_a},nB={n_b},kA=2,kB=2]", n_a * n_b, 1)
+    with flint.ctx.workprec(200):
+        factors = code.factors(200)
+    for count, worker, rows in zip(
+        (n_a, n_b), np.divmod(np.arange(code.n), n_b), factors, strict=True
+    ):
+        found = np.array([[float(x) for x in row] for row in rows])
+        angle = np.pi * (2 * worker + 1) / (2 * count)
+        expected = np.stack([np.full(code.n, found[0, 0]), np.cos(angle)], axis=1)
+        assert np.allclose(found, expected, rtol=1e-14, atol=1e-15)
+        assert found[0, 0] in (1.0, 2**-0.5)
+
+
 def test_shifted_orthopoly_fails_on_exactly_six_of_fifteen_sets() -> None:
     from stabbench.analysis.checks import check, undecodable_sets
 
@@ -230,7 +289,14 @@ def test_stages_add_up_exactly_and_show_where_powers_no_longer_align() -> None:
         assert record.budget["total"] > 0
 
 
-def test_budget_of_a_whole_small_product_is_its_error() -> None:
+def test_budget_of_a_whole_small_product_is_its_error(tmp_path: Path) -> None:
+    drawn = np.random.default_rng(0).standard_normal((2, 8, 6))
+    np.save(tmp_path / "complex.npy", drawn[0] + 1j * drawn[1])
+    for text in ("orthopoly", "polynomial[nodes=roots-of-unity]"):
+        record = sb.evaluate(
+            sb.code(text, 7, 2), problem="matmul", data=str(tmp_path / "complex.npy")
+        )
+        assert record.budget["total"] == pytest.approx(record.relative_error.worst, rel=1e-6)
     record = sb.evaluate(
         sb.code("orthomatdot", 7, 2), problem="matmul", data="gaussian[rows=8,columns=6]"
     )

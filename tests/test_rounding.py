@@ -245,6 +245,39 @@ def test_entries_that_are_not_numbers_are_refused(entries: Any, message: str) ->
         Coefficients(lambda bits: entries, (1, 1)).rounded("float64")
 
 
+@pytest.mark.parametrize(
+    ("array", "message"),
+    [
+        (np.ones(3), "1 dimensions: allowed is a matrix"),
+        (np.array([["1"]]), "of type <U1: allowed are numbers of NumPy"),
+        (np.array([[np.nan]]), "inf or NaN"),
+    ],
+)
+def test_arrays_that_are_no_matrix_of_numbers_are_refused(array: Any, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        Coefficients.from_array(array)
+
+
+def test_integers_beyond_the_significand_are_refused_and_not_rounded() -> None:
+    form = precision("float64")
+    assert form.store(np.array([2**53, -(2**53)])).tolist() == [2.0**53, -(2.0**53)]
+    for value in (2**53 + 2, -(2**53) - 2):
+        with pytest.raises(InputError, match=r"magnitudes up to 2\^53"):
+            form.store(np.array([1, value]))
+    with pytest.raises(InputError, match="array of type <U1"):
+        form.store(np.array(["1"]))
+
+
+def test_entries_without_a_rational_or_a_nearest_number_say_so() -> None:
+    root = Coefficients(lambda bits: [[flint.arb(2).sqrt()]], (1, 1))
+    with pytest.raises(ValueError, match="not rational"):
+        root.rational()
+    vague = Coefficients(lambda bits: [[1.0, flint.arb(1, 2.0**-50)]], (1, 2))
+    assert vague.rounded("float32").tolist() == [[1.0, 1.0]]
+    with pytest.raises(ArithmeticError, match=r"entry \(0, 1\): 2048 bits"):
+        vague.rounded("float64")
+
+
 @pytest.mark.parametrize("index", [2, slice(1, 5, 2), [4, 0, 4], np.array([1, 3])])
 def test_rows_are_the_rows_of_the_whole(index: Any) -> None:
     def function(bits: int) -> list[list[flint.arb]]:

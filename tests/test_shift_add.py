@@ -289,6 +289,19 @@ def test_estimated_norms_say_so_and_the_worst_is_formed_row_by_row() -> None:
     assert large.operator_norm.worst > exact.operator_norm.worst
 
 
+def test_the_map_of_products_sends_every_entry_to_its_place() -> None:
+    system = sb.code("shift-add[kA=2,kB=2]", 6, 2).system("matmul")
+    rng = np.random.default_rng(0)
+    a, b = (rng.integers(-9, 9, (2, size, 3)).astype(float) for size in (4, 5))
+    form = precision("float64")
+    left, right = (e.apply(x, form) for e, x in zip(system.encoders, (a, b), strict=True))
+    line = system.reply.line((4, 5))  # type: ignore[attr-defined]
+    assert line.unknowns == 2 * 2 * 4 * 5
+    products = np.einsum("aij,bkj->abik", a, b)
+    samples = line.samples(np.matmul(left, right.swapaxes(1, 2)))
+    assert np.array_equal(line.matrix() @ products.ravel(), samples.ravel())
+
+
 def test_the_least_squares_operator_is_the_pseudo_inverse() -> None:
     table, line = shift_table("vandermonde", 5, 3), None
     line = Toeplitz(table).line((9,))
@@ -401,6 +414,18 @@ def test_the_self_test_of_codes_passes(design: str) -> None:
     assert {"every threshold decodes (MDS)", "decodes what it encodes"} <= {
         f.name for f in findings
     }
+
+
+@pytest.mark.parametrize("name", ["zigzag", "lstsq"])
+def test_blocks_that_a_row_lacks_are_not_subtracted_from_it(tmp_path: Path, name: str) -> None:
+    path = tmp_path / "table.csv"
+    rows = [[0, -1, -1], [0, 5, -1], [-1, 0, 2], [3, -1, 0], [0, 0, 1]]
+    np.savetxt(path, rows, fmt="%d", delimiter=",")
+    record = measured(
+        f"sa[design=custom,table='{path}']", 5, 2, decoder=name, data=gaussian(3, 16, 4)
+    )
+    assert record.status == "ok"
+    assert record.relative_error.worst < 1e-4
 
 
 def test_custom_tables(tmp_path: Path) -> None:

@@ -333,6 +333,7 @@ def test_another_schema_is_refused(finished: Store, tmp_path: Path, schema: Any)
         ({"seed": 1}, r"seed = 0, not 1"),
         ({"trials": 2}, r"trials = 1, not 2"),
         ({"patterns": "all"}, r"patterns = \[\"auto\"\], not \[\"all\"\]"),
+        ({"codes": ["gaussian"] * 9}, r"codes = .*, not \[(\"gaussian\", ){4,5}.*\.\.\."),
         ({"reference": "mpmath"}, r"reference = \"flint\", not \"mpmath\""),
     ],
 )
@@ -350,6 +351,20 @@ def test_the_order_of_the_request_is_no_difference(finished: Store, tmp_path: Pa
     again = sweep(directory, codes=AXES["codes"][::-1], n=[5, 4])
     assert content(again) == content(finished)
     assert again.path.read_bytes() == finished.path.read_bytes()
+
+
+def test_a_closed_store_closes_no_file_of_others(
+    finished: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = Store(copied(finished, tmp_path / "again"))
+    store.open(request_of(finished), finished.expected)
+    closed: list[int] = []
+    monkeypatch.setattr(os, "close", closed.append)
+    store.close()
+    store.close()
+    monkeypatch.undo()
+    (number,) = closed
+    os.close(number)
 
 
 def test_only_one_writer(finished: Store, tmp_path: Path) -> None:

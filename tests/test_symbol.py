@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from stabbench.arithmetic.peeling import Undecodable, resolution
-from stabbench.arithmetic.sample_operator import Norms
+from stabbench.arithmetic.sample_operator import BATCH, Norms
 from stabbench.arithmetic.shift_tables import Array, Table, shift_table
 from stabbench.arithmetic.symbol import Symbol, symbol
 from stabbench.arithmetic.zigzag import ORDERS, encode, plan
@@ -93,6 +93,14 @@ def test_the_operator_is_the_decoder(design: str, lost: tuple[int, ...], order: 
     assert found.infinity == np.linalg.norm(matrix, np.inf)
     assert found.two == pytest.approx(np.linalg.norm(matrix, 2), rel=1e-6)
     assert found.amplification == np.linalg.norm(np.abs(matrix) @ np.abs(phi), np.inf)
+
+
+@pytest.mark.parametrize(("k", "length"), [(1, 1), (3, BATCH // 3 + 1), (3, 2 * BATCH // 3)])
+def test_matrices_are_formed_to_the_last_column(k: int, length: int) -> None:
+    operator = ZigzagOperator(plan(shift_table("vandermonde", 6, k), [range(1, k + 1)], length), 0)
+    unit = np.eye(operator.unknowns)
+    assert np.array_equal(operator.matrix(), operator.apply(unit))
+    assert np.array_equal(operator.matrix().T, operator.apply_transpose(unit))
 
 
 @pytest.mark.parametrize("order", ORDERS)

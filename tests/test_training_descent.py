@@ -2,6 +2,7 @@
 
 import json
 import re
+from fractions import Fraction
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import pytest
 
 from stabbench.analysis.timemodel import TimeModel
 from stabbench.arithmetic.precision import precision
+from stabbench.codes.gradient.approximate import ApproximateCode
 from stabbench.codes.gradient.base import GradientCode
 from stabbench.codes.registry import code as build_code
 from stabbench.decoders.registry import decoder
@@ -20,9 +22,9 @@ from stabbench.sweeps.case import Record
 from stabbench.sweeps.store import Store
 from stabbench.training import api
 from stabbench.training.descent import cases
-from stabbench.training.descent.cases import Request, Setup, chosen_decoder
+from stabbench.training.descent.cases import Request, Setup, chosen_decoder, time_measures
 from stabbench.training.descent.descend import Descent, Method, Scheme, Sums, descend
-from stabbench.training.descent.softmax import Regression
+from stabbench.training.descent.softmax import Regression, accuracy
 from stabbench.training.descent.times import expected, iteration_times, worker_times
 from stabbench.training.layers.arrivals import arrivals
 from stabbench.training.layers.ledger import Ledger
@@ -121,6 +123,29 @@ def test_decoding_error_is_that_of_the_weights(name: str, n: int, s: int, how: s
         weights = code.closed_form(pattern[None] > 0, np.dtype(np.float64))[0, 0][pattern > 0]
     assert np.allclose(ideal[0][0], weights @ A @ gradients, rtol=1e-10, atol=1e-10)
     assert np.allclose(sums.of(gradients, pattern), ideal[0][0], rtol=1e-10, atol=1e-10)
+
+
+@pytest.mark.parametrize("name", ["bibd", "expander", "bernoulli", "stochastic"])
+def test_decoding_without_rounding_is_right_far_below_the_last_bit(name: str) -> None:
+    n, s = (7 if name == "bibd" else 10), 2
+    code, form = gradient_code(name, n, s), precision("float64")
+    gradients = np.random.default_rng(3).standard_normal((code.partitions, 5))
+    pattern = np.array([0, 1, 1, 0, *[1] * (n - 4)], dtype=np.int8)
+    sums = Sums(Scheme(code, decoder("closed-form"), form), Ledger(form))
+    ideal = sums.without_rounding(gradients, pattern)
+    assert ideal is not None
+    assert isinstance(code, ApproximateCode)
+    weights = code.rational_form(pattern > 0)
+    largest = float(np.abs(ideal[0]).max() + np.abs(gradients).max()) ** 2
+    bound = code.partitions * Fraction(2) ** -64 * Fraction(largest)
+    rows = code.encoding.rational()[0].tolist()
+    for entry, (hi, lo) in zip(gradients.T, np.array(ideal)[:, 0].T, strict=True):
+        sums_of_workers = [
+            sum(Fraction(int(c.p), int(c.q)) * Fraction(g) for c, g in zip(row, entry, strict=True))
+            for row in rows
+        ]
+        exact = sum(w * x for w, x in zip(weights, sums_of_workers, strict=True))
+        assert abs(Fraction(hi) + Fraction(lo) - exact) <= bound
 
 
 def test_ye_abbe_is_useless_in_float32_at_twenty_workers() -> None:
@@ -238,6 +263,21 @@ def test_survivors_of_the_time_model_are_the_fastest() -> None:
     assert np.array_equal(found, np.sort(drawn, axis=1)[:, 6])
 
 
+def test_drawn_time_is_the_mean_over_the_seeds_of_the_trials() -> None:
+    request = Request("cyclic-mds", n=8, stragglers=3, iterations=30, trials=2, seed=5)
+    setup = Setup.of(dict(request.case().parameters))
+    means = [iteration_times(TimeModel(), setup.scheme.code, 8, 30, s).mean() for s in (5, 6)]
+    assert time_measures(setup)["drawn_time"] == pytest.approx(np.mean(means), rel=1e-14)
+    assert means[0] != means[1]
+
+
+def test_scores_that_are_not_finite_are_wrong() -> None:
+    weights = np.array([[1.0, 0.0], [0.0, 1.0], [0.0, 0.0]])
+    features = np.array([[2.0, np.nan, np.inf, 3.0], [1.0, 1.0, 1.0, 4.0]])
+    assert accuracy(weights, features, np.array([0, 0, 0, 0])) == 0.25
+    assert accuracy(weights, features, np.array([0, 0, 0, 1])) == 0.5
+
+
 # cases, store, report
 
 
@@ -292,6 +332,11 @@ def test_presets_expand() -> None:
         ({"code": "gaussian"}, "gaussian: no gradient code"),
         ({"method": "newton"}, "method='newton'"),
         ({"momentum": 1.0}, "momentum=1.0"),
+        ({"momentum": -0.1}, "momentum=-0.1"),
+        ({"rate": 0.0}, "rate=0.0"),
+        ({"rate": float("inf")}, "rate=inf"),
+        ({"trials": 0}, "trials=0"),
+        ({"seed": -1}, "seed=-1"),
         ({"iterations": 0}, "iterations=0"),
         ({"spare": "keep"}, "spare='keep'"),
         ({"times": "normal"}, "unknown times 'normal'"),

@@ -29,11 +29,11 @@ from stabbench.training import api
 from stabbench.training.layers import cases, structure
 from stabbench.training.layers.arrivals import arrivals
 from stabbench.training.layers.cases import chosen_decoder, summary
-from stabbench.training.layers.coding import Coding
+from stabbench.training.layers.coding import Coding, decoding_flops
 from stabbench.training.layers.intervals import mean_interval
 from stabbench.training.layers.layers import Deu, Naive, Plain, descended
 from stabbench.training.layers.ledger import Ledger
-from stabbench.training.layers.network import examples
+from stabbench.training.layers.network import accuracy, examples
 from stabbench.training.layers.reference import product, relative_error
 from stabbench.training.layers.train import Plan, Run, Scheme, train
 from tests.support import CODES_UNDER_TEST, label
@@ -261,6 +261,12 @@ def test_deu_takes_work_from_the_master(name: str) -> None:
     assert naive["worker_update_seconds"] == 0
 
 
+def test_seconds_of_a_case_are_those_of_its_steps() -> None:
+    record = evaluate("gaussian", n=6, stragglers=2, width=16, steps=3, trials=1)
+    for stage in ("encode", "compute", "decode"):
+        assert record.measures["seconds"][stage] == record.per_step[f"{stage}_seconds"] > 0
+
+
 def test_flops_of_a_product_are_those_of_its_blocks() -> None:
     coding = Coding(build_code(INTEGERS, 6, 2), decoder("solve"), SINGLE)
     layer = Naive(np.ones((8, 5), np.float32), coding, ledger := Ledger(SINGLE))
@@ -269,6 +275,42 @@ def test_flops_of_a_product_are_those_of_its_blocks() -> None:
     encode = (products + 6 * 3) * 2 * 5
     assert ledger.worker_flops == 2 * 6 * 2 * 5 * 3
     assert ledger.master_flops == pytest.approx(encode + 2 * 64 / 3 + 2 * 16 * 2 * 3)
+
+
+@pytest.mark.parametrize("first", [False, True])
+def test_flops_of_an_update_fall_on_those_who_encode(first: bool) -> None:
+    coding = Coding(build_code(INTEGERS, 6, 2), decoder("solve"), SINGLE)
+    layer = Deu(np.ones((8, 5), np.float32), coding, ledger := Ledger(SINGLE), first=first)
+    layer.update(np.ones((8, 3), np.float32), np.ones((5, 3), np.float32), 0.5)
+    encode = (5 * 3 + 6 * 3) * 2 * 3  # four blocks of two rows and three columns
+    coded_rows = 6 * 2
+    own, other = 2 * coded_rows * 5 * 3, 2 * coded_rows * 8 * 3
+    assert ledger.worker_flops == own + (0 if first else other + 2 * encode)
+    assert ledger.master_flops == (encode if first else 0)
+
+
+@pytest.mark.parametrize(
+    ("name", "received", "flops"),
+    [
+        ("solve", 4, Fraction(128, 3) + 320),
+        ("inverse", 4, 128 + 320),
+        ("lstsq", 4, Fraction(256, 3) + 480),
+        ("refined[steps=2]", 4, Fraction(128, 3) + 320 + 2 * (64 + 4) * 10),
+        ("bjorck-pereyra", 4, 12 + 240),
+        ("zigzag", 4, 120),
+        ("exact-weights", 4, 320),
+        ("exact-weights", 6, 480),
+        *((name, 6, Fraction(448, 3) + 800) for name in ("solve", "inverse", "refined", "lstsq")),
+    ],
+)
+def test_flops_of_decoding_are_the_leading_terms(name: str, received: int, flops: Any) -> None:
+    assert decoding_flops(decoder(name), received, 4, 10) == pytest.approx(float(flops), rel=1e-15)
+
+
+def test_scores_that_are_not_finite_are_wrong() -> None:
+    features = np.array([[2.0, np.nan, np.inf, 3.0], [1.0, 1.0, 1.0, 4.0]])
+    for classes, share in (([0, 0, 0, 0], 0.25), ([0, 0, 0, 1], 0.5)):
+        assert accuracy([np.eye(2)], [np.zeros(2)], features, np.array(classes)) == share
 
 
 # what training does with the errors
@@ -581,6 +623,8 @@ WRONG: Sequence[tuple[dict[str, Any], str]] = (
     ({"mode": "dew"}, "mode='dew'"),
     ({"width": 0}, "width=0"),
     ({"rate": -1.0}, "rate=-1.0"),
+    ({"rate": 0.0}, "rate=0.0"),
+    ({"rate": np.inf}, "rate=inf"),
     ({"trials": 0}, "trials=0"),
     ({"arrivals": "late"}, "unknown arrivals 'late'"),
     (

@@ -3,7 +3,9 @@
 import subprocess
 import sys
 from collections import deque
+from collections.abc import Callable
 from itertools import combinations
+from typing import Any
 
 import ml_dtypes
 import numba
@@ -21,7 +23,7 @@ from stabbench.arithmetic.shift_tables import (
     shift_table,
     to_units,
 )
-from stabbench.arithmetic.zigzag2d import factor_tables
+from stabbench.arithmetic.zigzag2d import factor_tables, product_table
 from stabbench.arithmetic.zigzag_rounding import rounded
 from stabbench.codes.registry import code
 from stabbench.codes.toeplitz import ShiftMap
@@ -280,6 +282,46 @@ def each_rounded(values: Array, bits: int) -> Array:
     for c in range(len(values)):
         found[c] = rounded(values[c], bits)
     return found
+
+
+def peeling_of(table: Any, patterns: Any = ((0, 1),), length: int = 3) -> Any:
+    return zigzag.plan(np.asarray(table, np.int32), patterns, length)
+
+
+TWO = ((0, 0), (0, 1), (0, 2))
+REFUSED: list[tuple[Callable[[], Any], str]] = [
+    (lambda: shift_table("slanted", 3, 2), "design 'slanted': allowed are"),
+    (lambda: shift_table("vandermonde", 3, 4), "k=4 data blocks for n=3 workers"),
+    (lambda: shift_table("vandermonde", 3, 0), "k=0 data blocks for n=3 workers"),
+    (lambda: shift_table("systematic", 3, 2, TWO), "allowed only with custom"),
+    (lambda: shift_table("custom", 3, 2), "needs a table of n x k integer shifts"),
+    (lambda: factor_tables("systematic", 5, 2, 3), "kA\\*kB=6 block products for n=5"),
+    (
+        lambda: product_table(*2 * (shift_table("vandermonde", 3, 2),), 2**29),
+        "longest shift 1073741826 of a product",
+    ),
+    (
+        lambda: zigzag.plan(shift_table("custom", 3, 2, TWO), [(0, 1)], 3, "backward"),
+        "order 'backward': allowed are",
+    ),
+    (lambda: peeling_of(TWO, length=2**30), "2 blocks of 1073741824 units"),
+    (lambda: peeling_of(np.zeros((1, 1025))), "1025 blocks of 3 units: allowed are 1024"),
+    (lambda: peeling_of(TWO).decode(np.ones((2, 5, 1))), "replies of shape"),
+    (lambda: peeling_of(TWO).decode(np.ones((3, 4, 1))), "rows at least 5"),
+    (lambda: peeling_of(TWO).decode(np.ones((2, 3, 5, 1)), [0, 1]), "2 sets of replies for 1"),
+    (lambda: peeling_of(TWO).decode(np.ones((3, 5, 1)), None, 8), "store=8 of float64"),
+    (lambda: peeling_of(TWO, [(0,)]).schedule(0), "survivors 0: 2 missing blocks, 1 replies"),
+    (
+        lambda: peeling_of(TWO, [(0,)]).in_order(0, np.ones((2, 3, 1))),
+        "survivors 0: 2 missing blocks, 1 replies",
+    ),
+]
+
+
+@pytest.mark.parametrize(("request_", "message"), REFUSED, ids=[words for _, words in REFUSED])
+def test_requests_that_do_not_fit_are_refused(request_: Callable[[], Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        request_()
 
 
 @pytest.mark.parametrize(("store", "dtype"), [(8, ml_dtypes.bfloat16), (11, np.float16)])

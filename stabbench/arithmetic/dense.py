@@ -246,12 +246,19 @@ def _back_substitute(a, b, x):  # type: ignore[no-untyped-def]
 
 @numba.njit(cache=True, nogil=True)
 def _eliminate(a, order):  # type: ignore[no-untyped-def]
-    """LU with partial pivoting in place; `order` receives the original place of every row."""
+    """LU with partial pivoting in place; `order` receives the original place of every row.
+
+    Complex pivots are the largest by |re| + |im|, as in LAPACK.
+    """
     k = len(a)
     for i in range(k):
         order[i] = i
     for j in range(k):
-        best = j + np.argmax(np.abs(a[j:, j]))
+        best, largest = j, -1.0
+        for i in range(j, k):
+            size = abs(a[i, j].real) + abs(a[i, j].imag)
+            if size > largest:
+                best, largest = i, size
         if best != j:
             order[j], order[best] = order[best], order[j]
             for c in range(k):

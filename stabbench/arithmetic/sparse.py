@@ -63,7 +63,7 @@ def combine_held(
         if dtype.char in "gG":  # not compiled: Numba has no longdouble
             for j in range(rows):
                 mine = slice(start[j], start[j + 1])
-                np.einsum("eu,evu->v", values[mine], blocks[partition[mine]], out=out[j])
+                out[j] = (values[mine, None] * blocks[partition[mine]]).sum(axis=(0, 2))
             return out
         for members, chosen in _groups(start, partition, len(vectors)):
             alike = _alike(values, start, members, chosen)
