@@ -126,7 +126,12 @@ def test_repeated_nodes_are_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("spec", "parameter", "change", "message"),
     [
-        ("bibd", "file", lambda A: A[:, :6], "7 x 6 numbers; allowed are n x n = 7 x 7 zeros and ones"),
+        (
+            "bibd",
+            "file",
+            lambda A: A[:, :6],
+            "7 x 6 numbers; allowed are n x n = 7 x 7 zeros and ones",
+        ),
         ("bibd", "file", lambda A: A[::-1] | A, "incidence matrix of a symmetric design"),
         ("bibd", "file", np.ones_like, "incidence matrix of a symmetric design"),
         ("heterogeneous", "holdings_file", lambda A: A[:6], "is 6 x 7; allowed is n x K = 7 x any"),
