@@ -160,6 +160,13 @@ def amplification_of_everybody(code: Code, rows: int) -> float:
     return float((np.abs(decoding) @ np.abs(phi).reshape(-1, phi.shape[2])).sum(axis=1).max())
 
 
+def holds_plain_rows(code: Code) -> bool:
+    if isinstance(code, LinearCode):
+        G = code.generator.rounded("float64")
+        return bool((((G == 0) | (G == 1)).all(axis=1) & (G.sum(axis=1) == 1)).all())
+    return code.stragglers == 0
+
+
 @pytest.mark.parametrize("mode", ["naive", "deu"])
 @pytest.mark.parametrize("code", [*CODES_UNDER_TEST, *SHIFTS], ids=label)
 def test_one_step_agrees_with_uncoded_within_the_amplification(code: Code, mode: str) -> None:
@@ -175,7 +182,9 @@ def test_one_step_agrees_with_uncoded_within_the_amplification(code: Code, mode:
         assert difference <= bound * np.linalg.norm(reference.astype(np.float64))
         assert difference <= bound * np.linalg.norm(reference.astype(np.float64) - before)
     if mode == "deu":
-        assert 0 < coded.epochs[-1]["invariant"] <= 10 * SINGLE.unit
+        assert coded.epochs[-1]["invariant"] <= 10 * SINGLE.unit
+        # plain rows are updated by the very numbers of the master, where BLAS rounds them alike
+        assert coded.epochs[-1]["invariant"] > 0 or holds_plain_rows(code)
         assert coded.distance is not None
         assert coded.distance <= 10 * SINGLE.unit
 

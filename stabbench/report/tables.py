@@ -64,9 +64,9 @@ def summary(records: Iterable[Record]) -> Table:
     Examples
     --------
     >>> import stabbench as sb
-    >>> record = sb.evaluate("dct", n=4, stragglers=1, data="gaussian[rows=12,columns=8]")
+    >>> record = sb.evaluate("dct", n=4, stragglers=1, patterns="first")
     >>> summary([record]).values("worst_stragglers")
-    ['3']
+    ['0']
     """
     known = list(records)
     settings = [key for key in varying(known) if key != "data"]
