@@ -41,10 +41,10 @@ test: $(READY) ## run the tests and the examples of the docstrings
 	$(BIN)/pytest --numprocesses $(JOBS) --dist worksteal --benchmark-disable
 
 smoke: $(READY) ## run the smallest sweep, about 20 seconds
-	$(BIN)/stabbench sweep smoke -o $(RESULTS)/smoke
+	$(BIN)/stabbench sweep smoke -o $(RESULTS)/smoke --aside
 
 bench: $(READY) ## run the standard sweep, write its report, give the verdict
-	$(BIN)/stabbench sweep standard -o $(RESULTS)/standard
+	$(BIN)/stabbench sweep standard -o $(RESULTS)/standard --aside
 	$(BIN)/stabbench report $(RESULTS)/standard
 	$(BIN)/stabbench gate $(RESULTS)/standard --bounds benchmarks/bounds.toml --baseline results/baseline
 

@@ -249,8 +249,23 @@ def test_records_of_another_sweep_are_refused(results: Path) -> None:
     before = text(results)
     words = refused("sweep", *with_option("-n", "6"), "-o", results)
     assert "holds another sweep, with grid 1 n = [5], not [6]" in words
-    assert "give another directory with -o" in words
+    assert "give another directory with -o, or move these records aside with --aside" in words
     assert text(results) == before
+
+
+def test_records_of_another_sweep_move_aside_when_asked(tmp_path: Path) -> None:
+    assert run("sweep", *SMALL, "-o", tmp_path).status == 0
+    first = text(tmp_path)
+    # of the same sweep nothing moves
+    assert run("sweep", *SMALL, "-o", tmp_path, "--aside").status == 0
+    assert [path.name for path in tmp_path.iterdir()] == ["records.jsonl"]
+    for number, n in ((1, "6"), (2, "7")):
+        done = run("sweep", *with_option("-n", n), "-o", tmp_path, "--aside")
+        assert done.status == 0
+        assert f"records of another sweep are now {tmp_path}/records-{number}.jsonl" in done.err
+    assert (tmp_path / "records-1.jsonl").read_bytes() == first
+    assert b'"n": [6]' in (tmp_path / "records-2.jsonl").read_bytes()
+    assert b'"n": [7]' in text(tmp_path)
 
 
 @pytest.mark.parametrize("group", [(), ("train",)])

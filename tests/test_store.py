@@ -374,6 +374,8 @@ def test_only_one_writer(finished: Store, tmp_path: Path) -> None:
         first.open(request, cases)
         with pytest.raises(InputError, match="another sweep is writing here"):
             sweep(directory)
+        with pytest.raises(InputError, match="another sweep is writing here"):
+            Store(directory).put_aside(["others"])
         assert len(Store(directory).records) == CASES
     assert len(sweep(directory).records) == CASES
 

@@ -14,6 +14,7 @@ from stabbench.errors import InputError
 NAMED = ("code", "method", "n", "stragglers", "precision", "decoder", "mode", "data", "patterns")
 OPTIONS = (
     click.Option(["-o", "--output"], help="Directory of the records.  [default: results/SOURCE]"),
+    click.Option(["--aside"], is_flag=True, help="Move records of another sweep there aside."),
     click.Option(["-j", "--jobs"], type=int, default=2, show_default=True, help="Processes."),
     click.Option(["--timeout"], type=float, default=0.0, help="Seconds per case, 0 for no limit."),
     click.Option(["--dry-run"], is_flag=True, help="List the cases and stop."),
@@ -32,6 +33,7 @@ def running(
     name: str,
     *,
     output: str | None,
+    aside: bool,
     jobs: int,
     timeout: float,
     dry_run: bool,
@@ -44,11 +46,12 @@ def running(
     planned : stabbench.sweeps.grid.Plan
     name : str
         Preset or file, which names the default directory.
-    output, jobs, timeout, dry_run, keep_going
+    output, aside, jobs, timeout, dry_run, keep_going
         The options of `run_options`.
     """
     from stabbench.sweeps.api import run_plan
     from stabbench.sweeps.runner import CaseError, Options
+    from stabbench.sweeps.store import Store
 
     shown = telling(planned.cases)
     options = Options(jobs, not keep_going, timeout)
@@ -58,6 +61,10 @@ def running(
         click.echo(_cases(len(planned.cases)))
         return 0
     directory = Path(output or Path("results") / Path(name).stem)
+    if aside:
+        moved = Store(directory).put_aside([case.id for case in planned.cases])
+        if moved:
+            click.echo(f"the records of another sweep are now {moved}", err=True)
     start = time.monotonic()
     with progress(len(planned.cases), shown, directory) as show:
         try:

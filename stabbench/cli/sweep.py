@@ -7,7 +7,7 @@ import click
 from stabbench.cli.options import integers, names
 from stabbench.cli.runs import run_options, running
 
-RUN = ("output", "jobs", "timeout", "dry_run", "keep_going")
+RUN = ("output", "aside", "jobs", "timeout", "dry_run", "keep_going")
 
 
 @run_options

@@ -2,6 +2,7 @@
 
 import errno
 import fcntl
+import itertools
 import json
 import os
 from collections.abc import Iterator, Mapping
@@ -12,6 +13,7 @@ from stabbench.errors import InputError
 from stabbench.sweeps.case import SCHEMA, Record
 
 NAME = "records.jsonl"
+ELSEWHERE = "give another directory with -o, or move these records aside with --aside"
 BEGIN = b'{"type": "sweep"'
 
 
@@ -91,11 +93,7 @@ class Store:
             self._file = os.open(self.path, os.O_RDWR | os.O_CREAT, 0o644)
         except OSError as error:
             raise InputError(f"{self.path}: cannot be written ({error.strerror})") from None
-        try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            self.close()
-            raise InputError(f"{self.path}: another sweep is writing here") from None
+        self._lock()
         self._forget()
         self._load()  # another process may have written before this one got the lock
         if self.header is not None:
@@ -105,6 +103,40 @@ class Store:
         if self.header is None:
             self.header = {"schema": SCHEMA, "request": dict(request), "cases": cases}
             self._append({"type": "sweep", **self.header})
+
+    def put_aside(self, cases: list[str]) -> Path | None:
+        """Rename the records of another sweep, so that a new one can begin here.
+
+        Parameters
+        ----------
+        cases : list of str
+            Ids of all cases of the new sweep.
+
+        Returns
+        -------
+        Path or None
+            ``records-N.jsonl``, N the first free number; None if there was nothing to move.
+
+        Raises
+        ------
+        InputError
+            If another process is writing the records, or they cannot be renamed.
+        """
+        if self.header is None or set(cases) == set(self.expected):
+            return None
+        numbers = itertools.count(1)
+        free = next(n for n in numbers if not (self.directory / f"records-{n}.jsonl").exists())
+        target = self.directory / f"records-{free}.jsonl"
+        try:
+            self._file = os.open(self.path, os.O_RDWR)
+            self._lock()
+            self.path.rename(target)
+        except OSError as error:
+            raise InputError(f"{self.path}: cannot be renamed ({error.strerror})") from None
+        finally:
+            self.close()
+        self._forget()
+        return target
 
     def add_environment(self, key: str, environment: Mapping[str, Any]) -> None:
         """Write an environment once."""
@@ -134,6 +166,13 @@ class Store:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    def _lock(self) -> None:
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            self.close()
+            raise InputError(f"{self.path}: another sweep is writing here") from None
 
     def _append(self, line: Mapping[str, Any]) -> None:
         data = json.dumps(line, allow_nan=False, ensure_ascii=True).encode() + b"\n"
@@ -207,11 +246,11 @@ class Store:
             where, old, new = found
             raise InputError(
                 f"{self.path}: holds another sweep, with {where} = {_show(old)}, not {_show(new)}; "
-                "give another directory with -o"
+                f"{ELSEWHERE}"
             )
         raise InputError(
             f"{self.path}: holds another sweep, of {len(self.header['cases'])} cases made by "
-            "another version or other files; give another directory with -o"
+            f"another version or other files; {ELSEWHERE}"
         )
 
 
