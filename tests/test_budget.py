@@ -166,6 +166,21 @@ def test_stages_in_longdouble_are_those_of_its_own_generator(text: str) -> None:
     assert all(record.budget[stage] < limit for stage in (*STAGES, "total"))
 
 
+@pytest.mark.parametrize(
+    ("text", "problem"), [("dct", "matvec"), ("polynomial[kA=10,kB=13]", "matmul")]
+)
+def test_many_unknowns_have_no_budget_and_a_note(text: str, problem: str) -> None:
+    record = sb.evaluate(
+        sb.code(text, n=132, stragglers=2),
+        problem=problem,
+        data="gaussian[rows=130,columns=26]",
+        patterns="first",
+    )
+    assert record.status == "ok"
+    assert "budget" not in record.measures
+    assert record.notes == ["no error budget: 130 unknowns; exact arithmetic takes up to 128"]
+
+
 def test_overflow_has_no_budget() -> None:
     huge = sb.evaluate(
         sb.code("polynomial[nodes=integers]", n=8, stragglers=1),

@@ -9,6 +9,7 @@ import pytest
 import scipy.sparse
 
 import stabbench as sb
+from stabbench.analysis.budget import Budget
 from stabbench.analysis.checks import check
 from stabbench.analysis.growth import exponential_sets
 from stabbench.analysis.samples_operator import SamplesOperator
@@ -350,14 +351,21 @@ def test_the_stages_of_the_budget_are_those_of_the_same_subtractions(name: str, 
 def test_the_decoder_makes_no_error_on_integers_and_the_budget_knows() -> None:
     choice, trial, patterns = exchange("sa", 6, 2, "matvec", "gaussian[rows=40,columns=4]")
     split = Shifts().budget(choice, patterns[-1], trial)
-    assert split is not None
+    assert isinstance(split, Budget)
     assert (split.encode, split.compute, split.decode, split.total) == (0, 0, 0, 0)
 
 
 def test_least_squares_has_a_budget_while_it_is_small() -> None:
     small = measured("sa", 6, 2, decoder="lstsq", data=gaussian(4, 8, 8))
     assert small.budget["total"] == pytest.approx(small.relative_error.worst, rel=1e-9)
-    assert "budget" not in measured("sa", 6, 2, decoder="lstsq", data=gaussian(4, 40, 8)).measures
+    assert "notes" not in small.measures
+    for text, length, words in (
+        ("sa", 40, "160 unknowns; exact arithmetic takes up to 96"),
+        ("sa[chunk=2]", 8, "least squares of products, or of shifts in chunks of rows"),
+    ):
+        other = measured(text, 6, 2, decoder="lstsq", data=gaussian(4, length, 8))
+        assert "budget" not in other.measures
+        assert other.notes == [f"no error budget: {words}"]
 
 
 @pytest.mark.parametrize("name", ZIGZAGS)

@@ -9,7 +9,7 @@ from stabbench.analysis.budget import rational
 from stabbench.analysis.conditions import MOST_UNKNOWNS, Conditions, stored_reply
 from stabbench.analysis.product import Product, plan_of, share_products
 from stabbench.analysis.stages import StageBudget, Stages, acting_rational, stage_budget
-from stabbench.analysis.structure import Choice, Trial
+from stabbench.analysis.structure import OVERFLOWED, Choice, Trial, beyond
 from stabbench.arithmetic.coefficients import Coefficients
 from stabbench.arithmetic.duality import spectral_norm
 from stabbench.arithmetic.inverses import column_norm, frobenius_norm
@@ -42,8 +42,10 @@ class Function(Product):
         decodable = np.ones(len(patterns), dtype=bool)
         return Conditions(decodable, kappa[:, 0], kappa[:, 1], kappa[:, 2], growth, growth)
 
-    def budget(self, choice: Choice, pattern: Array, trial: Trial) -> StageBudget | None:
-        """The budget on a corner of every block."""
+    def budget(self, choice: Choice, pattern: Array, trial: Trial) -> StageBudget | str:
+        """The budget on a corner of every block; none for many unknowns."""
+        if reason := beyond(choice.system.reply.unknowns, MOST_UNKNOWNS):
+            return reason
         task = choice.problem
         assert isinstance(task, Evaluate)
         plan = plan_of(choice, pattern[None])
@@ -51,9 +53,7 @@ class Function(Product):
         (estimate,) = plan.decode(trial.replies)
         share = trial.shares[0][rows][:, :CORNER]
         if not all(np.isfinite(x).all() for x in (estimate, share, trial.replies[rows])):
-            return None
-        if choice.system.reply.unknowns > MOST_UNKNOWNS:
-            return None
+            return OVERFLOWED
         storage = choice.precision.storage.name
         encoder = choice.system.encoders[0]
         assert isinstance(encoder, Dense)

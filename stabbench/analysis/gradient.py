@@ -10,7 +10,7 @@ import numpy as np
 from stabbench.analysis.budget import Budget
 from stabbench.analysis.conditions import Conditions
 from stabbench.analysis.metrics import Statistic
-from stabbench.analysis.structure import BUDGET_ROWS, Choice, Structure, Trial
+from stabbench.analysis.structure import BUDGET_ROWS, OVERFLOWED, Choice, Structure, Trial
 from stabbench.arithmetic import exact
 from stabbench.arithmetic.duality import spectral_norm
 from stabbench.arithmetic.inverses import (
@@ -65,7 +65,7 @@ class Gradient(Structure):
             return _approximate(choice, code, arrived)
         return exact_conditions(code, arrived, choice.spare)
 
-    def budget(self, choice: Choice, pattern: Array, trial: Trial) -> GradientBudget | None:
+    def budget(self, choice: Choice, pattern: Array, trial: Trial) -> GradientBudget | str:
         """The budget on the first pieces of the sum."""
         code = choice.code
         assert isinstance(code, GradientCode)
@@ -74,7 +74,7 @@ class Gradient(Structure):
         )
         (estimate,) = plan.decode(trial.replies)
         if not (np.isfinite(estimate).all() and np.isfinite(trial.replies).all()):
-            return None
+            return OVERFLOWED
         ideal = ideal_weights(choice, code.arrived(pattern[None]))
         return gradient_budget(choice, (ideal[0][0], ideal[1][0]), trial, estimate)
 

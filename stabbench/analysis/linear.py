@@ -15,7 +15,14 @@ from stabbench.analysis.conditions import (
     merged,
     stored_generator,
 )
-from stabbench.analysis.structure import BUDGET_ROWS, Choice, Structure, Trial
+from stabbench.analysis.structure import (
+    BUDGET_ROWS,
+    OVERFLOWED,
+    Choice,
+    Structure,
+    Trial,
+    beyond,
+)
 from stabbench.codes.base import LinearCode
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -51,17 +58,17 @@ class Linear(Structure):
         stored = stored_generator(code, choice.precision.storage.name)
         return bad_sets(stored, choice.system.owner, code.stragglers, limit)
 
-    def budget(self, choice: Choice, pattern: Array, trial: Trial) -> Budget | None:
+    def budget(self, choice: Choice, pattern: Array, trial: Trial) -> Budget | str:
         """The budget on the first rows of every block, see `budget`; none for many unknowns."""
-        if choice.code.shape[1] > MOST_UNKNOWNS:  # type: ignore[attr-defined]
-            return None
+        assert isinstance(choice.code, LinearCode)
+        if reason := beyond(choice.code.shape[1], MOST_UNKNOWNS):
+            return reason
         plan = _plan(choice, pattern[None])
         (rows,) = plan.rows
         (estimate,) = plan.decode(trial.replies)
         shares, replies = trial.shares[0][rows], trial.replies[rows]
         if not all(np.isfinite(x).all() for x in (estimate, shares, replies)):
-            return None
-        assert isinstance(choice.code, LinearCode)
+            return OVERFLOWED
         stored = stored_generator(choice.code, choice.precision.storage.name)
         top = slice(BUDGET_ROWS)
         return budget(

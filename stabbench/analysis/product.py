@@ -15,7 +15,7 @@ from stabbench.analysis.conditions import (
     stored_reply,
 )
 from stabbench.analysis.stages import StageBudget, Stages, acting_rational, stage_budget
-from stabbench.analysis.structure import Choice, Structure, Trial
+from stabbench.analysis.structure import OVERFLOWED, Choice, Structure, Trial, beyond
 from stabbench.arithmetic.coefficients import Coefficients
 from stabbench.arithmetic.integers import scaled, times
 from stabbench.codes.base import System
@@ -53,10 +53,10 @@ class Product(Structure):
             parts.append((group, found))
         return merged(parts)
 
-    def budget(self, choice: Choice, pattern: Array, trial: Trial) -> StageBudget | None:
+    def budget(self, choice: Choice, pattern: Array, trial: Trial) -> StageBudget | str:
         """The budget on a corner of every block product; none for many unknowns."""
-        if choice.system.reply.unknowns > MOST_UNKNOWNS:
-            return None
+        if reason := beyond(choice.system.reply.unknowns, MOST_UNKNOWNS):
+            return reason
         plan = plan_of(choice, pattern[None])
         (rows,) = plan.rows
         (estimate,) = plan.decode(trial.replies)
@@ -65,7 +65,7 @@ class Product(Structure):
         pairs = system.pairs[rows]
         taken = [trial.shares[side][pairs[:, side]] for side in (0, 1)]
         if not all(np.isfinite(x).all() for x in (estimate, *taken, trial.replies[rows])):
-            return None
+            return OVERFLOWED
         storage = choice.precision.storage.name
         reply = stored_reply(system.reply, storage)
         shares = mixing(*system.encoders, system.pairs.tobytes(), storage)

@@ -7,7 +7,7 @@ import numpy as np
 
 from stabbench.analysis.budget import Budget, budget, exact_products
 from stabbench.analysis.product import block_products, share_products
-from stabbench.analysis.structure import Trial
+from stabbench.analysis.structure import OVERFLOWED, Trial, beyond
 from stabbench.arithmetic.peeling import Resolution
 from stabbench.arithmetic.zigzag import Peeling
 from stabbench.codes.toeplitz import Line
@@ -20,7 +20,7 @@ MOST_UNKNOWNS = 96
 """Unknown samples of exact least squares."""
 
 
-def zigzag_budget(line: Line, peeling: Peeling, trial: Trial, estimate: Array) -> Budget | None:
+def zigzag_budget(line: Line, peeling: Peeling, trial: Trial, estimate: Array) -> Budget | str:
     """Stages of a zigzag: D_ex is the same subtractions on integers, a common power of two apart.
 
     Parameters
@@ -34,8 +34,9 @@ def zigzag_budget(line: Line, peeling: Peeling, trial: Trial, estimate: Array) -
 
     Returns
     -------
-    Budget or None
-        None where a share or reply that arrived is not finite, or for too many subtractions.
+    Budget or str
+        Why there is none, where a share or reply that arrived is not finite, or for too many
+        subtractions.
     """
     use = peeling.uses[0]
     assert isinstance(use, Resolution)
@@ -45,8 +46,10 @@ def zigzag_budget(line: Line, peeling: Peeling, trial: Trial, estimate: Array) -
     is_complex = any(map(np.iscomplexobj, (*taken, *trial.shares, replies)))
     depth = 1 + is_complex
     steps = len(use.missing) * len(line.positions) * line.table.shape[1] * estimate.shape[-1]
-    if depth * steps > MOST_STEPS or not all(np.isfinite(x).all() for x in (*taken, replies)):
-        return None
+    if reason := beyond(depth * steps, MOST_STEPS, "subtractions"):
+        return reason
+    if not all(np.isfinite(x).all() for x in (*taken, replies)):
+        return OVERFLOWED
     if line.pitch:
         products = share_products(taken[0], taken[1], is_complex)
         exact = block_products(trial.blocks[0], trial.blocks[1], is_complex)
@@ -76,13 +79,15 @@ def zigzag_budget(line: Line, peeling: Peeling, trial: Trial, estimate: Array) -
 
 def least_squares_budget(
     line: Line, use: Resolution, trial: Trial, estimate: Array
-) -> Budget | None:
+) -> Budget | str:
     """Stages of least squares on samples, each sample a reply of its own; none for many unknowns.
 
-    Parameters are those of `zigzag_budget`.
+    Parameters and what is returned are those of `zigzag_budget`.
     """
-    if line.pitch or line.chunk > 1 or line.unknowns > MOST_UNKNOWNS:
-        return None
+    if line.pitch or line.chunk > 1:
+        return "least squares of products, or of shifts in chunks of rows"
+    if reason := beyond(line.unknowns, MOST_UNKNOWNS):
+        return reason
     longest = line.length + int(line.table.max())
     _, places = Samples(line, use).matrix()
     i, sample = np.divmod(places, longest)
@@ -92,7 +97,7 @@ def least_squares_budget(
     worker, at = np.divmod(numbers, longest)
     shares, replies = trial.shares[0][worker, at], trial.replies[worker, at]
     if not all(np.isfinite(x).all() for x in (shares, replies)):
-        return None
+        return OVERFLOWED
     columns, count = trial.blocks[0].shape[2], estimate.shape[2]
     return budget(
         line.sparse()[numbers].toarray(),

@@ -16,6 +16,19 @@ from stabbench.problems.base import Exact, Problem
 Array = np.ndarray[Any, np.dtype[Any]]
 BUDGET_ROWS = 16
 """Rows of every block on which budgets are computed; decoders act on each row alike."""
+OVERFLOWED = "a share, reply or estimate is not finite"
+"""Why there is no budget where a number that enters it has overflowed."""
+
+
+def beyond(count: int, most: int, what: str = "unknowns") -> str:
+    """Why there is no budget of so many unknowns, an empty string up to the most allowed.
+
+    Examples
+    --------
+    >>> beyond(200, 128)
+    '200 unknowns; exact arithmetic takes up to 128'
+    """
+    return f"{count} {what}; exact arithmetic takes up to {most}" if count > most else ""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -68,8 +81,8 @@ class Structure(ABC):
         """
 
     @abstractmethod
-    def budget(self, choice: Choice, pattern: Array, trial: Trial) -> Budget | None:
-        """The error budget of one pattern, shape (n,); None where some stage overflowed."""
+    def budget(self, choice: Choice, pattern: Array, trial: Trial) -> Budget | str:
+        """The error budget of one pattern, shape (n,), or why there is none."""
 
     def worst_sets(self, choice: Choice, limit: int) -> tuple[Array, bool]:
         """Straggler sets that are bad for this very code, and whether the first is the worst.

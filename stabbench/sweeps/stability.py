@@ -207,7 +207,9 @@ def run(case: Case) -> Record:
     worst = measures["relative_error"]
     pattern = np.isin(np.arange(setup.code.n), worst.worst_survivors).astype(np.int8)
     split = structure.budget(choice, pattern, trials[worst.worst_trial])
-    if split is not None:
+    if isinstance(split, str):
+        measures["notes"] = [*measures.get("notes", []), f"no error budget: {split}"]
+    else:
         measures["budget"] = dataclasses.asdict(split)
     reason = "" if found.decodable.all() else first_undecodable(found, patterns)
     return Record(case, "ok", reason, measures, label)
