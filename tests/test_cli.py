@@ -125,10 +125,15 @@ def test_wrong_sweeps_are_refused_and_change_nothing(
         (("info", "polynomail"), "unknown name 'polynomail'; did you mean polynomial"),
         (("info", "none.py:X"), "none.py: cannot be read"),
         (("info", "gaussian[sead=1]"), "gaussian: unknown parameter 'sead'; did you mean seed"),
-        (("train", "layer"), "unknown command train 'layer'; did you mean layers"),
         (("worst", "dct", "-n", "5", "-S", "1", "-j", "0"), "'--threads': 0 is not in the range"),
         (("worst", "dct", "-n", "5", "-S", "1", "--format", "gif"), "plot format 'gif'; allowed"),
         (("explore", "gradient", "-n", "4", "--format", "gif"), "plot format 'gif'; allowed"),
+        (("worst", "dct", "-n", "5", "-S", "1", "-p", "foo"), "allowed are exact, bfloat16, "),
+        (("check", "gaussian", "-n", "1000000000", "-S", "2"), "check: n=1000000000 workers"),
+        (
+            ("check", "gaussian", "-n", "300", "-S", "2"),
+            "44850 decoding matrices with 4e+09 entries; allowed are 2.7e+08",
+        ),
         (("check", "dct", "-n", "5"), "Missing option"),
         (("check", "dct", "-n", "5", "-S", "5"), "stragglers=5 of n=5; allowed is 0 .. n-1"),
         (("check", "dct", "-n", "5", "-S", "1", "--limit", "0"), "limit"),
@@ -151,14 +156,6 @@ def test_show_needs_an_id_that_exists_once(results: Path) -> None:
 def test_a_tolerance_is_a_number_of_digits(results: Path, tolerance: str) -> None:
     words = refused("compare", results, results, "--tolerance", tolerance)
     assert words.endswith("allowed are digits >= 0")
-
-
-@pytest.mark.parametrize("group", [(), ("train",)])
-def test_without_a_verb_the_help_keeps_its_lines(group: tuple[str, ...]) -> None:
-    done = run(*group)
-    assert done.status == 2
-    assert done.out == ""
-    assert done.err == run(*group, "--help").out
 
 
 @pytest.mark.parametrize("state", ["[]", "{}", '{"extreme": [[]]}', "{"])
@@ -288,6 +285,17 @@ def test_every_option_of_training_is_explained(kind: str) -> None:
     for key, default in dataclasses.asdict(command.request("x")).items():
         assert key == command.key or f"[default: {default}]" in shown
         assert texts[key][:40].rpartition(" ")[0] in shown
+
+
+def test_data_of_training_may_lie_at_a_path_with_commas(tmp_path: Path) -> None:
+    features = np.random.default_rng(0).standard_normal((60, 4))
+    for name in ("a,b.npz", "c.npz"):
+        np.savez(tmp_path / name, X=features, y=np.arange(60) % 3)
+    data = [part for name in ("a,b.npz", "c.npz") for part in ("--data", tmp_path / name)]
+    done = run("train", "descent", "-s", "uncoded", "-n", 4, *data, "--dry-run")
+    assert done.status == 0
+    assert f"data={tmp_path}/a,b.npz" in done.out
+    assert done.out.endswith("2 cases\n")
 
 
 @pytest.mark.parametrize("source", ["stability", "precision", "ratios", "claims"])

@@ -424,6 +424,17 @@ def test_baselines_are_sorted_and_without_times(good: Path, tmp_path: Path) -> N
     assert again.read_bytes() == (tmp_path / "b" / "x.jsonl").read_bytes()
 
 
+def test_an_edited_measure_is_refused_in_one_line(good: Path, tmp_path: Path) -> None:
+    lines = (good / "records.jsonl").read_text().splitlines()
+    edited = json.loads(lines[-1])
+    edited["measures"]["digits"] = "x"
+    (tmp_path / "records.jsonl").write_text("\n".join([*lines[:-1], json.dumps(edited), ""]))
+    for places in ((tmp_path, "--baseline", good), (good, "--baseline", tmp_path)):
+        words = refused("gate", *places)
+        assert words.endswith('measure digits = "x"; allowed are numbers by name')
+        assert f"line {len(lines)}: record {edited['id']}" in words
+
+
 def test_an_unfinished_sweep_is_no_baseline(good: Path, tmp_path: Path) -> None:
     lines = (good / "records.jsonl").read_text().splitlines(keepends=True)
     (tmp_path / "records.jsonl").write_text("".join(lines[:-1]))

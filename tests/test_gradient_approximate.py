@@ -11,7 +11,7 @@ import stabbench as sb
 from stabbench.analysis.gradient import gradient_stages, ideal_weights
 from stabbench.analysis.structure import Choice, Trial
 from stabbench.analysis.survivors import policy
-from stabbench.arithmetic.precision import precision
+from stabbench.arithmetic.precision import ALLOWED, precision
 from stabbench.decoders.ideal import least_squares_weights, wanted
 from stabbench.decoders.registry import decoder
 from stabbench.problems.registry import data, problem
@@ -71,6 +71,16 @@ def test_equal_weights_are_those_of_the_number_of_survivors(spec: str, name: str
         if row.any():
             weight = np.dtype(name).type(code.weight(int(row.sum())))
             assert found[row].tolist() == [weight] * int(row.sum())
+
+
+@pytest.mark.skipif("longdouble" not in ALLOWED, reason="longdouble is float64 here")
+@pytest.mark.parametrize("spec", ["fractional-repetition", "bernoulli", "reed-solomon"])
+def test_closed_forms_are_not_for_longdouble(spec: str) -> None:
+    code = sb.code(spec, 6, 2)
+    record = sb.evaluate(code, decoder="closed-form", precision="longdouble")
+    assert record.status == "skipped"
+    assert record.reason == "closed forms are computed in formats up to float64"
+    assert sb.evaluate(code, decoder="closed-form", precision="float64").status == "ok"
 
 
 @pytest.mark.parametrize("name", ["float32", "float32/float64", "float64"])

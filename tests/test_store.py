@@ -262,6 +262,10 @@ def other_case(line: dict[str, Any]) -> dict[str, Any]:
     return line | {"case": case, "id": Case(line["kind"], case).id}
 
 
+def with_measure(name: str, value: Any) -> Callable[[dict[str, Any]], dict[str, Any]]:
+    return lambda line: line | {"measures": line["measures"] | {name: value}}
+
+
 @pytest.mark.parametrize(
     ("change", "words"),
     [
@@ -269,6 +273,15 @@ def other_case(line: dict[str, Any]) -> dict[str, Any]:
         (lambda line: line | {"status": "failed"}, "differs from an earlier one"),
         (lambda line: line | {"status": "fine"}, "status 'fine'; allowed are ok, undecodable"),
         (other_case, "no case of this sweep"),
+        (with_measure("digits", "x"), 'measure digits = "x"; allowed are numbers'),
+        (with_measure("digits", {"worst": "x"}), 'measure digits = {"worst": "x"}; allowed'),
+        (with_measure("relative_error", 1.0), "measure relative_error = 1.0; allowed are numbers"),
+        (
+            with_measure(
+                "test_ratio", vars(Statistic(1.0, 1.0, 1.0, 1.0, 1.0, ())) | {"worst": None}
+            ),
+            "measure test_ratio = {.*; allowed are numbers by name",
+        ),
     ],
 )
 def test_records_that_do_not_belong_are_refused_and_left(

@@ -23,11 +23,15 @@ from stabbench.codes.registry import code as build
 from stabbench.codes.shift_add import ShiftAdd, survivor_sets
 from stabbench.decoders.dense import Solve
 from stabbench.decoders.zigzag import Zigzag
+from stabbench.errors import InputError
 from stabbench.problems.base import Exact
 
 Array = np.ndarray[Any, np.dtype[Any]]
 PRECISIONS = ("float64", "float32", "bfloat16", "float16")
 LENGTH = 5
+MOST_WORKERS = 500
+MOST_ENTRIES = 1 << 28
+"""Entries of the decoding matrices of all survivor sets, 2 GiB of float64."""
 SHOWN = 20
 
 
@@ -62,12 +66,18 @@ def check(code: Code, limit: int = 2000) -> list[Finding]:
     list of Finding
         A check that raises an error has failed with that error.
 
+    Raises
+    ------
+    InputError
+        If there are too many workers, or too many large survivor sets.
+
     Examples
     --------
     >>> from stabbench.codes.registry import code
     >>> all(finding.passed for finding in check(code("gaussian", 6, 2)))
     True
     """
+    check_size(code.n, code.stragglers, limit)
     findings = []
     for name, method in _checks(code, limit):
         try:
@@ -76,6 +86,34 @@ def check(code: Code, limit: int = 2000) -> list[Finding]:
             passed, detail = False, f"{type(error).__name__}: {error}"
         findings.append(Finding(name, passed, detail))
     return findings
+
+
+def check_size(n: int, stragglers: int, limit: int = 2000) -> None:
+    """Refuse what would take hours or more memory than there is.
+
+    Raises
+    ------
+    InputError
+        See `check`.
+
+    Examples
+    --------
+    >>> check_size(1_000_000_000, 2)
+    Traceback (most recent call last):
+    ...
+    stabbench.errors.InputError: check: n=1000000000 workers; allowed are 500
+    """
+    if n > MOST_WORKERS:
+        raise InputError(f"check: n={n} workers; allowed are {MOST_WORKERS}")
+    sets = math.comb(n, max(0, n - stragglers))
+    if sets > limit:
+        sets = min(sets, limit + n + n * (n // 2))  # random, contiguous and strided stragglers
+    entries = sets * (n - stragglers) ** 2
+    if entries > MOST_ENTRIES:
+        raise InputError(
+            f"check: n={n}, stragglers={stragglers}: {sets} decoding matrices with {entries:.2g} "
+            f"entries; allowed are {MOST_ENTRIES:.2g}"
+        )
 
 
 def _checks(code: Code, limit: int) -> Iterator[tuple[str, Callable[[], tuple[bool, str]]]]:

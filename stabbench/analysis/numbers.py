@@ -14,6 +14,7 @@ from stabbench.analysis.survivors import policy
 from stabbench.arithmetic.coefficients import Coefficients
 from stabbench.arithmetic.duality import dual
 from stabbench.arithmetic.inverses import complements
+from stabbench.arithmetic.precision import ALLOWED
 from stabbench.codes.base import Code, System
 from stabbench.errors import InputError
 
@@ -122,11 +123,13 @@ def stored_system(code: Code, precision: str) -> tuple[System, Coefficients]:
     Raises
     ------
     InputError
-        If the reply map is not dense, or a coefficient overflows.
+        If the reply map is not dense, the precision is unknown, or a coefficient overflows.
     """
     if not code.dense:
         raise InputError(f"{code.spec}: condition numbers need a dense reply map")
     system = code.system(code.problems[0])
+    if precision not in (*ALLOWED, "exact"):
+        raise InputError(f"precision {precision!r}: allowed are exact, {', '.join(ALLOWED)}")
     storage = precision if precision == "exact" else storage_name(precision)
     try:
         return system, stored_reply(system.reply, storage)

@@ -21,9 +21,10 @@ def check_command(code: str, n: int, stragglers: int, limit: int) -> int:
     CODE is a name such as poly[nodes=leja] or a class in a file: my_code.py:MyCode. Exit status 1
     if a check fails.
     """
-    from stabbench.analysis.checks import check
+    from stabbench.analysis.checks import check, check_size
     from stabbench.codes.registry import code as build
 
+    check_size(n, stragglers, limit)
     findings = check(build(code, n, stragglers), limit)
     for finding in findings:
         click.echo(f"{'ok  ' if finding.passed else 'FAIL'}  {finding.name}: {finding.detail}")

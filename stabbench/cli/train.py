@@ -15,6 +15,8 @@ KINDS = {
     "gossip": "Decentralized training with compressed gossip.",
 }
 HOLDERS = {int: "INTEGER,...", float: "NUMBER,...", str: "NAME,..."}
+WHOLE = "data"
+"""The option that is no list, as the path of a file may hold commas."""
 SHORT = {"n": "-n", "stragglers": "-S", "precision": "-p", "decoder": "-d"}
 
 
@@ -47,15 +49,15 @@ def _command(name: str) -> click.Command:
     for key, type_ in keys.items():
         short = "-s" if key == kind.key else SHORT.get(key)
         flags = [*([short] if short else []), f"--{key.replace('_', '-')}", key]
-        default = defaults[key]
+        default, metavar = defaults[key], "NAME" if key == WHOLE else HOLDERS[type_]
         shown = "" if default in (None, dataclasses.MISSING) else f"  [default: {default}]"
         parameters.append(
-            click.Option(flags, multiple=True, metavar=HOLDERS[type_], help=texts[key] + shown)
+            click.Option(flags, multiple=True, metavar=metavar, help=texts[key] + shown)
         )
 
     def callback(source: str | None, **options: Any) -> int:
         run = {key: options.pop(key) for key in list(options) if key not in keys}
-        axes = {key: _values(keys[key], values) for key, values in options.items() if values}
+        axes = {key: _values(key, keys[key], values) for key, values in options.items() if values}
         planned = api.plan(name, source, axes)
         return running(planned, source or name, **run)
 
@@ -73,8 +75,10 @@ def _command(name: str) -> click.Command:
     return run_options(command)
 
 
-def _values(type_: Any, values: tuple[str, ...]) -> list[Any]:
+def _values(key: str, type_: Any, values: tuple[str, ...]) -> list[Any]:
     from stabbench.grammar import parse_scalar
 
+    if key == WHOLE:
+        return list(values)
     found = names(values)
     return found if type_ is str else [parse_scalar(text) for text in found]

@@ -42,6 +42,11 @@ class Plan(ABC):
         """
 
 
+def is_wide(precision: Precision) -> bool:
+    """Whether decoding is in a longdouble that is wider than float64."""
+    return bool(precision.decode == np.longdouble and precision.decode != np.float64)
+
+
 def split(array: Array, dtype: np.dtype[Any]) -> Array:
     """Numbers in the type of a decoder; complex ones of a real decoder as two real columns each.
 
@@ -98,9 +103,7 @@ class Decoder(ABC):
 
     def accepts_precision(self, precision: Precision) -> str:
         """Why this decoder cannot run in `precision`, an empty string where it can."""
-        if precision.decode == np.dtype(np.longdouble) and precision.decode != np.float64:
-            return f"{self.name} runs on LAPACK, which has no longdouble"
-        return ""
+        return f"{self.name} runs on LAPACK, which has no longdouble" if is_wide(precision) else ""
 
     def accepts_size(self, code: Code, system: System, lengths: tuple[int, ...]) -> str:
         """Why blocks of these lengths are out of reach, an empty string where they are not.

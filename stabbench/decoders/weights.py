@@ -16,7 +16,7 @@ from stabbench.arithmetic.rank import first_independent
 from stabbench.arithmetic.sparse import combine_held
 from stabbench.codes.base import Code, System
 from stabbench.codes.gradient.base import GradientCode, Part
-from stabbench.decoders.base import Decoder, Plan, Spare
+from stabbench.decoders.base import Decoder, Plan, Spare, is_wide
 from stabbench.decoders.ideal import least_squares_weights, part_weights
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -130,6 +130,10 @@ class ClosedForm(Decoder):
         if isinstance(code, GradientCode) and code.closed:
             return ""
         return "the code has no closed form of its weights"
+
+    def accepts_precision(self, precision: Precision) -> str:
+        """Constants are rounded from float64, small systems are solved by LAPACK."""
+        return "closed forms are computed in formats up to float64" if is_wide(precision) else ""
 
     def plan(
         self, code: Code, system: System, patterns: Array, precision: Precision, spare: Spare

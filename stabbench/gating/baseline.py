@@ -35,6 +35,8 @@ def load_baseline(directory: str | os.PathLike[str]) -> dict[Path, list[Record]]
                 parsed = json.loads(line)
                 if parsed.get("type") == "record":
                     records[file].append(Record.from_json(parsed))
+            except InputError as error:
+                raise InputError(f"{file}, line {number}: {error}") from None
             except (ValueError, KeyError, TypeError, AttributeError) as error:
                 raise InputError(f"{file}, line {number}: damaged ({error})") from None
     if not any(records.values()):

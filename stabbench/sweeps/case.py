@@ -14,6 +14,9 @@ from stabbench.errors import InputError
 Scalar = str | int | float | bool
 Status = Literal["ok", "undecodable", "overflow", "skipped", "failed", "timeout"]
 SCHEMA = 1
+SUMMARIES = ("relative_error", "condition_number", "amplification", "test_ratio")
+NUMBERS = ("digits", "ratio_digits", "budget")
+"""Measures upon which gates and reports build: statistics, and numbers by name."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -113,7 +116,8 @@ class Record:
         Raises
         ------
         InputError
-            If it is of another schema or status, or its id does not belong to its case.
+            If it is of another schema or status, its id does not belong to its case, or a measure
+            that others build upon is none.
         """
         if data.get("schema") != SCHEMA:
             raise InputError(f"record of schema {data.get('schema')!r}; allowed is {SCHEMA}")
@@ -124,6 +128,12 @@ class Record:
             allowed = ", ".join(get_args(Status))
             raise InputError(f"record {case.id}: status {data['status']!r}; allowed are {allowed}")
         measures = {name: _measure(value) for name, value in data["measures"].items()}
+        for name, value in measures.items():
+            if not _is_sound(name, value):
+                shown = json.dumps(data["measures"][name])[:60]
+                raise InputError(
+                    f"record {case.id}: measure {name} = {shown}; allowed are numbers by name"
+                )
         return cls(
             case, data["status"], data["reason"], measures, data["label"], data["environment"]
         )
@@ -151,3 +161,20 @@ def _measure(value: Any) -> Any:
             return Statistic(**parsed)
         return parsed
     return value
+
+
+def _is_sound(name: str, value: Any) -> bool:
+    """Whether a measure is what its name promises, every statistic with numbers alone."""
+    if name in SUMMARIES and not isinstance(value, Statistic):
+        return False
+    if name in NUMBERS and not isinstance(value, dict):
+        return False
+    if isinstance(value, Statistic):
+        fields = dataclasses.asdict(value)
+        survivors = fields.pop("worst_survivors")
+        return all(map(_is_number, (*fields.values(), *survivors)))
+    return name not in NUMBERS or all(map(_is_number, value.values()))
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
