@@ -229,42 +229,6 @@ def test_weights_of_a_single_point_are_one() -> None:
     assert polynomial_weights(np.array([[1j]])).tolist() == [[1.0]]
 
 
-COMPLEX = [
-    ("gaussian", "matvec", ("solve", "inverse", "refined", "lstsq", "exact-weights")),
-    ("polynomial", "matvec", ("bjorck-pereyra",)),
-    ("polynomial[nodes=roots-of-unity]", "matvec", ("solve",)),
-    ("circulant", "matvec", ("fft", "lstsq")),
-    ("lt[k=3]", "matvec", ("peeling",)),
-    ("shift-add", "matvec", ("zigzag", "lstsq")),
-    ("shift-add", "matmul", ("zigzag",)),
-    ("orthopoly[kA=2,kB=2]", "matmul", ("solve",)),
-    ("orthomatdot", "matmul", ("lstsq", "barycentric")),
-    ("lagrange", "evaluate", ("solve", "barycentric")),
-]
-
-
-@pytest.mark.parametrize(
-    ("spec", "task", "name"), [(c, task, name) for c, task, names in COMPLEX for name in names]
-)
-@pytest.mark.parametrize("form", ["float64", "float32"])
-def test_complex_data_keep_their_imaginary_part(
-    tmp_path: Path, spec: str, task: str, name: str, form: str
-) -> None:
-    parts = np.random.default_rng(0).standard_normal((2, 24, 6))
-    np.save(tmp_path / "X.npy", parts[0] + 1j * parts[1])
-    record = sb.evaluate(
-        spec,
-        n=7,
-        stragglers=2,
-        problem=task,
-        decoder=name,
-        precision=form,
-        data=str(tmp_path / "X.npy"),
-    )
-    assert record.status == "ok", record.reason
-    assert record.relative_error.worst < 1e3 * precision(form).unit
-
-
 def test_berrut_has_a_budget_for_complex_data(tmp_path: Path) -> None:
     parts = np.random.default_rng(0).standard_normal((2, 8, 6))
     np.save(tmp_path / "X.npy", parts[0] + 1j * parts[1])

@@ -309,7 +309,6 @@ REFUSED: list[tuple[Callable[[], Any], str]] = [
     (lambda: peeling_of(TWO).decode(np.ones((2, 5, 1))), "replies of shape"),
     (lambda: peeling_of(TWO).decode(np.ones((3, 4, 1))), "rows at least 5"),
     (lambda: peeling_of(TWO).decode(np.ones((2, 3, 5, 1)), [0, 1]), "2 sets of replies for 1"),
-    (lambda: peeling_of(TWO).decode(np.ones((3, 5, 1)), None, 8), "store=8 of float64"),
     (lambda: peeling_of(TWO, [(0,)]).schedule(0), "survivors 0: 2 missing blocks, 1 replies"),
     (
         lambda: peeling_of(TWO, [(0,)]).in_order(0, np.ones((2, 3, 1))),

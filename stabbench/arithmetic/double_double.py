@@ -41,19 +41,19 @@ def two_product(a: Array, b: Array) -> Pair:
 
 
 def plus(x: Pair, y: Pair) -> Pair:
-    """X + y, with an error of a few 2^-105 of |x| + |y|."""
+    """The sum x + y, with an error of a few 2^-105 of |x| + |y|."""
     hi, rest = two_sum(x[0], y[0])
     return two_sum(hi, rest + (x[1] + y[1]))
 
 
 def times(x: Pair, y: Pair) -> Pair:
-    """X y, with an error of a few 2^-105 of it."""
+    """The product x y, with an error of a few 2^-105 of it."""
     hi, rest = two_product(x[0], y[0])
     return two_sum(hi, rest + (x[0] * y[1] + x[1] * y[0]))
 
 
 def minus(x: Pair) -> Pair:
-    """-x."""
+    """The negative -x."""
     return -x[0], -x[1]
 
 

@@ -24,8 +24,8 @@ from stabbench.errors import InputError
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Method = Callable[[Array, Array], Array]
-MOST_UNKNOWNS = 128
 SINGLE_BITS = 32
+MOST_UNKNOWNS = 128
 """Unknowns up to which the weights of all patterns come from one dual of the generator."""
 
 

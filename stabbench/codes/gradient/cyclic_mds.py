@@ -47,7 +47,7 @@ class CyclicMDS(GradientCode):
 
     @property
     def residues(self) -> list[int]:
-        """R."""
+        """The exponents R of the roots."""
         n, s = self.n, self.stragglers
         first = 1 if self.roots == "adjacent" else (n - s + 1) // 2
         return list(range(first, first + s))

@@ -95,7 +95,7 @@ class Heterogeneous(GradientCode):
 
     @property
     def partitions(self) -> int:
-        """K."""
+        """K, the number of data partitions."""
         return int(self.placement.shape[1])
 
     @property

@@ -56,7 +56,7 @@ class Bernoulli(EqualWeights):
 
     @property
     def partitions(self) -> int:
-        """K."""
+        """K, the number of data partitions."""
         return self.n if self.K is None else self.K
 
     @functools.cached_property
@@ -66,7 +66,7 @@ class Bernoulli(EqualWeights):
         return random.random((self.n, self.partitions)) < self.d / self.partitions
 
     def weight(self, survivors: int) -> Fraction:
-        """K / (r d)."""
+        """The weight K / (r d)."""
         return Fraction(self.partitions, survivors * self.d)
 
 
