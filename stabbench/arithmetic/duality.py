@@ -11,6 +11,7 @@ import flint
 import numpy as np
 import scipy.linalg
 
+from stabbench.arithmetic.balls import adjoint, flat, orthonormal, paired, rounded
 from stabbench.arithmetic.coefficients import Coefficients
 from stabbench.arithmetic.pairs import Pair
 from stabbench.arithmetic.rank import independent_rows
@@ -142,7 +143,7 @@ class ExactDual:
                 T = T - XH * S.solve(X * T)
             N = self._merge((-XH).tolist(), matrix(m, m, 1).tolist())
             W = self._merge(T.tolist(), (X * T).tolist())
-            return matrix(m + k, m, _flat(N)), S, matrix(m + k, k, _flat(W))
+            return matrix(m + k, m, flat(N)), S, matrix(m + k, k, flat(W))
 
     def _merge(self, of_basis: list[Any], of_rest: list[Any]) -> list[Any]:
         rows: list[Any] = [None] * self.generator.shape[0]
@@ -280,40 +281,6 @@ def _spectrum(matrix: Array) -> tuple[Array, Array]:
     return vectors.conj().T, values * top
 
 
-def orthonormal(N: Any, S: Any) -> Any:
-    """N L^-H with L L^H = S = N^H N, in balls: orthonormal columns of the same range."""
-    return adjoint(cholesky(S).solve(adjoint(N))) if N.ncols() else N
-
-
-def adjoint(matrix: Any) -> Any:
-    """Conjugate transpose of a matrix of balls."""
-    turned = matrix.transpose()
-    return turned.conjugate() if isinstance(turned, flint.acb_mat) else turned
-
-
-def cholesky(matrix: Any) -> Any:
-    """Lower triangular L with L L^H = matrix, in balls.
-
-    Raises
-    ------
-    ZeroDivisionError
-        If the bits do not show that the matrix is positive definite.
-    """
-    A = matrix.tolist()
-    L: list[list[Any]] = []
-    for i, row in enumerate(A):
-        new: list[Any] = []
-        for j in range(i):
-            new.append((row[j] - _dot(new, L[j])) / L[j][j])
-        rest = row[i] - _dot(new, new)
-        rest = rest.real if isinstance(rest, flint.acb) else rest
-        if not rest > 0:
-            raise ZeroDivisionError("the bits do not show a positive definite matrix")
-        L.append([*new, rest.sqrt()])
-    n = len(A)
-    return type(matrix)(n, n, [x for row in L for x in [*row, *[0] * (n - len(row))]])
-
-
 def spectral_norm(matrices: Array) -> Any:
     """2-norms of a stack of matrices at any magnitude; 0 for an empty matrix."""
     if 0 in matrices.shape[-2:]:
@@ -321,14 +288,6 @@ def spectral_norm(matrices: Array) -> Any:
     top = np.abs(matrices).max(axis=(-2, -1), keepdims=True)
     scale = np.where((top > 0) & np.isfinite(top), top, 1.0)
     return np.linalg.svd(matrices / scale, compute_uv=False)[..., 0] * scale[..., 0, 0]
-
-
-def _dot(a: list[Any], b: list[Any]) -> Any:
-    """Sum of a_i conj(b_i) over the length of a."""
-    total: Any = flint.arb(0)
-    for x, y in zip(a, b, strict=False):
-        total += x * (y.conjugate() if isinstance(y, flint.acb) else y)
-    return total
 
 
 def _determinant(matrix: list[list[Any]], rows: tuple[int, ...]) -> Any:
@@ -350,31 +309,6 @@ def _stack(a: Any, b: Any, c: Any, d: Any) -> Any:
     upper = [[*x, *y] for x, y in zip(a.tolist(), b.tolist(), strict=True)]
     lower = [[*x, *y] for x, y in zip(c.tolist(), d.tolist(), strict=True)]
     return flint.fmpq_mat(upper + lower)
-
-
-def rounded(balls: Any) -> tuple[Array, Array]:
-    """Midpoints of a matrix of balls, rounded to the nearest, and radii."""
-    shape = balls.nrows(), balls.ncols()
-    entries = _flat(balls.tolist())
-    if not isinstance(balls, flint.acb_mat):
-        middle = np.array([float(x.mid()) for x in entries], dtype=np.float64)
-        radius = np.array([float(x.rad()) for x in entries], dtype=np.float64)
-        return middle.reshape(shape), radius.reshape(shape)
-    parts = [(x.real, x.imag) for x in entries]
-    middle = np.array([complex(float(a.mid()), float(b.mid())) for a, b in parts], np.complex128)
-    radius = np.array([float(a.rad() + b.rad()) for a, b in parts], dtype=np.float64)
-    return middle.reshape(shape), radius.reshape(shape)
-
-
-def paired(balls: Any) -> tuple[Pair, Array]:
-    """Midpoints of a matrix of balls as pairs, and radii."""
-    high, radius = rounded(balls)
-    low, _ = rounded(balls - type(balls)(high.tolist())) if high.size else (high, radius)
-    return (high, low), radius
-
-
-def _flat(rows: list[list[Any]]) -> list[Any]:
-    return [x for row in rows for x in row]
 
 
 def _row_basis(generator: Coefficients) -> Array:

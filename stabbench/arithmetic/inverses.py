@@ -9,16 +9,10 @@ from typing import Any
 import flint
 import numpy as np
 
+from stabbench.arithmetic.balls import rounded
 from stabbench.arithmetic.coefficients import Coefficients
 from stabbench.arithmetic.double_double import matmul, minus, plus
-from stabbench.arithmetic.duality import (
-    LAST_BITS,
-    Dual,
-    ExactDual,
-    dual,
-    rounded,
-    spectral_norm,
-)
+from stabbench.arithmetic.duality import LAST_BITS, Dual, ExactDual, dual, spectral_norm
 from stabbench.arithmetic.pairs import Pair
 
 Array = np.ndarray[Any, np.dtype[Any]]

@@ -9,7 +9,7 @@ import numpy as np
 
 from stabbench.arithmetic.coefficients import Coefficients
 from stabbench.codes.operators import Dense, Operator
-from stabbench.errors import InputError
+from stabbench.errors import InputError, require_least
 from stabbench.grammar import canonical
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -132,10 +132,7 @@ class Code(ABC):
 
     def require(self, **least: int) -> None:
         """Raise InputError if a parameter that is given is below its least value, as in seed=0."""
-        for key, low in least.items():
-            value = getattr(self, key)
-            if value is not None and value < low:
-                raise InputError(f"{self.name}: {key}={value}; allowed is an integer >= {low}")
+        require_least({key: getattr(self, key) for key in least}, self.name, **least)
 
     def refuses(self, problem: str) -> str:
         """Why the code does not serve a problem, an empty string where it does."""

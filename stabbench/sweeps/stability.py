@@ -23,7 +23,7 @@ from stabbench.codes.registry import code as build_code
 from stabbench.decoders.base import Decoder, Spare
 from stabbench.decoders.registry import decoder as build_decoder
 from stabbench.decoders.registry import usual_decoder
-from stabbench.errors import InputError
+from stabbench.errors import InputError, require_least
 from stabbench.grammar import near, parse
 from stabbench.problems.base import Exact, Problem
 from stabbench.problems.data import File
@@ -131,9 +131,7 @@ class Setup:
     @classmethod
     def of(cls, parameters: Any) -> "Setup":
         """Build and check everything that a case names."""
-        for key, least in (("trials", 1), ("seed", 0)):
-            if parameters[key] < least:
-                raise InputError(f"{key}={parameters[key]}; allowed is an integer >= {least}")
+        require_least(parameters, trials=1, seed=0)
         for key, allowed in (("spare", ("use", "drop")), ("reference", ("flint", "mpmath"))):
             if parameters[key] not in allowed:
                 raise InputError(f"{key}={parameters[key]!r}; {near(parameters[key], allowed)}")

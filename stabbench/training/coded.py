@@ -12,7 +12,7 @@ from stabbench.arithmetic.precision import Precision
 from stabbench.codes.base import Code
 from stabbench.decoders.base import Decoder
 from stabbench.decoders.registry import decoder as build_decoder
-from stabbench.errors import InputError
+from stabbench.errors import InputError, require_least
 from stabbench.sweeps.case import Case, Record
 from stabbench.sweeps.stability import file_digests
 
@@ -26,26 +26,6 @@ class Trial(Protocol):
 
     diverged: int | None
     reason: str
-
-
-def require(parameters: Mapping[str, Any], **least: int) -> None:
-    """Check that integers are not below their least values.
-
-    Raises
-    ------
-    InputError
-        The first that is.
-
-    Examples
-    --------
-    >>> require({"steps": 0}, steps=1)
-    Traceback (most recent call last):
-    ...
-    stabbench.errors.InputError: steps=0; allowed is an integer >= 1
-    """
-    for key, smallest in least.items():
-        if parameters[key] < smallest:
-            raise InputError(f"{key}={parameters[key]}; allowed is an integer >= {smallest}")
 
 
 def chosen_decoder(code: Code, name: str, order: Sequence[str]) -> Decoder:
@@ -72,7 +52,7 @@ def check_uncoded(parameters: Mapping[str, Any]) -> None:
     InputError
         A number of workers or stragglers that none has, an unknown decoder.
     """
-    require(parameters, n=1, stragglers=0)
+    require_least(parameters, n=1, stragglers=0)
     if parameters["decoder"] not in ("auto", NO_DECODER):
         build_decoder(parameters["decoder"])
 

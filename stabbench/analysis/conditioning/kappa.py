@@ -6,14 +6,8 @@ import flint
 import numpy as np
 
 from stabbench.analysis.conditioning.downdate import largest_eigenvalues
-from stabbench.arithmetic.duality import (
-    LAST_BITS,
-    Dual,
-    ExactDual,
-    cholesky,
-    rounded,
-    spectral_norm,
-)
+from stabbench.arithmetic.balls import cholesky, rounded
+from stabbench.arithmetic.duality import LAST_BITS, Dual, ExactDual, spectral_norm
 
 Array = np.ndarray[Any, np.dtype[Any]]
 ACCURATE, ROUGH = 1e-6, 1e-10

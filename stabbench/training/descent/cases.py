@@ -11,7 +11,7 @@ from stabbench.arithmetic.precision import precision
 from stabbench.codes.gradient.base import GradientCode
 from stabbench.codes.registry import code as build_code
 from stabbench.decoders.base import Decoder
-from stabbench.errors import InputError
+from stabbench.errors import InputError, require_least
 from stabbench.grammar import near
 from stabbench.problems.registry import data, data_spec
 from stabbench.sweeps.case import Case, Record
@@ -143,7 +143,7 @@ class Setup:
     @classmethod
     def of(cls, parameters: Any) -> "Setup":
         """Build and check everything that a case names."""
-        coded.require(parameters, n=1, iterations=1, trials=1, seed=0)
+        require_least(parameters, n=1, iterations=1, trials=1, seed=0)
         if not 0 < parameters["rate"] < np.inf or not 0 <= parameters["momentum"] < 1:
             raise InputError(
                 f"rate={parameters['rate']}, momentum={parameters['momentum']}; allowed are "

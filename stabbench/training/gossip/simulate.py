@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from stabbench.errors import InputError
+from stabbench.errors import InputError, require_least
 from stabbench.training.gossip import kernels
 from stabbench.training.gossip.channel import BATCH_STREAM, Channel, Setting, State
 from stabbench.training.gossip.limits import Load
@@ -49,9 +49,7 @@ class Run:
 
     def __post_init__(self) -> None:
         """Check the numbers."""
-        for key, least in (("steps", 1), ("batch", 0), ("seed", 0), ("points", 2)):
-            if getattr(self, key) < least:
-                raise InputError(f"{key}={getattr(self, key)}; allowed is an integer >= {least}")
+        require_least(vars(self), steps=1, batch=0, seed=0, points=2)
         if not 0 <= self.decay < float("inf"):
             raise InputError(f"decay={self.decay:g}; allowed are numbers from 0")
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from stabbench.arithmetic.precision import precision
 from stabbench.codes.registry import code as build_code
-from stabbench.errors import InputError
+from stabbench.errors import InputError, require_least
 from stabbench.grammar import near
 from stabbench.problems.registry import data, data_spec
 from stabbench.sweeps.case import Case, Record
@@ -129,7 +129,7 @@ class Setup:
     @classmethod
     def of(cls, parameters: Any) -> "Setup":
         """Build and check everything that a case names."""
-        coded.require(parameters, width=1, depth=1, steps=1, batch=1, trials=1, seed=0)
+        require_least(parameters, width=1, depth=1, steps=1, batch=1, trials=1, seed=0)
         if not 0 < parameters["rate"] < np.inf:
             raise InputError(f"rate={parameters['rate']}; allowed is a number > 0")
         plan = Plan(*(parameters[key] for key in ("width", "depth", "steps", "batch", "rate")))
