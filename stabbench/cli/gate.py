@@ -23,7 +23,8 @@ def gate_command(
     """Judge a sweep by bounds and a baseline.
 
     Exit status: 0 passed, 1 worse than allowed, 2 wrong input, 3 could not measure (no records, a
-    sweep that is not finished, a failed case, a bound without a record to judge).
+    sweep that is not finished or lacks a case of its baseline, a failed case, a bound without a
+    record to judge).
     """
     from stabbench import gating
 

@@ -152,8 +152,9 @@ def _unpaired(
     """Cases of a baseline that the sweep has dropped, and those that no baseline knows."""
     findings = []
     for file, known in baselines.items():
-        gone = [r for r in known if r.case.id not in paired and r.status != "skipped"]
-        if gone and len(gone) < len([r for r in known if r.status != "skipped"]):
+        counted = [r for r in known if r.status != "skipped"]
+        gone = [r for r in counted if r.case.id not in paired]
+        if 0 < len(gone) < len(counted):
             first = name_of(gone[0].case.parameters)
             text = f"{file}: {_cases(len(gone))} not in this sweep, the first {first}; "
             findings.append(
