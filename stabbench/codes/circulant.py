@@ -58,7 +58,7 @@ class Circulant(LinearCode):
 
     @property
     def shape(self) -> tuple[int, int]:
-        """For every worker q rows, for every data block q - 1 unknown sub-blocks."""
+        """Rows, q for every worker, and unknown sub-blocks, q - 1 for every data block."""
         return self.n * self.order, self.blocks * (self.order - 1)
 
     def coefficients(self, bits: int) -> Any:

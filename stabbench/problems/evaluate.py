@@ -65,7 +65,7 @@ class Evaluate(Problem):
         return (cut(precision.store(self.data.matrix(seed)), self.partitions),)
 
     def exact(self, operands: tuple[Array, ...], reference: str) -> Exact:
-        """Values f of every block as pairs, shape (K, L, L) or (K, L, columns)."""
+        """Values of f at every block as pairs, shape (K, L, L) or (K, L, columns)."""
         (blocks,) = operands
         if self.function == "gram":
             pairs = [REFERENCES[reference](x, x.T.copy()) for x in blocks]
@@ -85,7 +85,7 @@ class Evaluate(Problem):
         return (system.encoders[0].apply(blocks[0], precision),)
 
     def work(self, system: System, shares: tuple[Array, ...], precision: Precision) -> Array:
-        """Values f of every share in work precision, rounded to storage."""
+        """Values of f at every share in work precision, rounded to storage."""
         is_complex = np.iscomplexobj(shares[0])
         dtype = precision.work_dtype(is_complex)
         share = shares[0].astype(dtype, copy=False)
@@ -100,7 +100,7 @@ class Evaluate(Problem):
         return checked(stored, precision.storage_dtype(is_complex))
 
     def wanted(self, system: System, exact: Exact) -> Exact:
-        """Values f of every block."""
+        """Values of f at every block."""
         return exact
 
 

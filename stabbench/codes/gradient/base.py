@@ -115,7 +115,7 @@ class Held(Operator):
         return start, np.nonzero(self.placement)[1]
 
     def overhead(self, length: int) -> Array:
-        """For every partition held m, so that a worker's share of the data is its load over K."""
+        """The reduction m per partition held: a worker's share of the data is its load over K."""
         return np.asarray(self.placement.sum(axis=1) * float(self.reduction))
 
 

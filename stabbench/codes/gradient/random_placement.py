@@ -119,7 +119,7 @@ class Stochastic(EqualWeights):
 
     @functools.cached_property
     def placement(self) -> Array:
-        """For every partition d distinct workers."""
+        """The d distinct workers of every partition."""
         random = np.random.default_rng([self.seed, self.n, self.d, 29])
         held = np.zeros((self.n, self.n), dtype=bool)
         for i in range(self.n):
