@@ -230,11 +230,13 @@ def complete_block(F: Array, at: Layout, level: int, span: tuple[int, int]) -> N
             other = level * at.level + a * block + first
             bent = at.slack + (level * at.B + a) * 2 * n + first
             project_pairs(F, (row, other), (at.part, at.h2), (m, M, n), count)
+            fill(F, at.rest, 0.0, count)
+            add_squares(F, other, at.rest, m, n, count)
             for i in range(count):
                 rho, part = np.sqrt(F[at.h2 + i]), abs(F[at.part + i])
                 turn, y = F[slack + i] / rho + UNIT, np.sqrt(F[at.w2 + i]) / rho
                 F[bent + n + i] += part * (F[slack + n + i] + rho * y * turn)
-                F[bent + n + i] += (F[bent + i] + rho * turn) * y
+                F[bent + n + i] += (F[bent + i] + np.sqrt(F[at.rest + i]) * turn) * y
                 F[bent + i] += part * rho * turn
 
 
