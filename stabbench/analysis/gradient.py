@@ -167,6 +167,8 @@ def _kappas(part: Part, subsets: Array, spare: str) -> Array:
         at = np.flatnonzero(counts == r)
         taken = np.nonzero(subsets[at])[1].reshape(len(at), r)
         if part.lost is not None:
+            if part.lost.shape[0] - r > part.lost.shape[1]:
+                continue
             matrices, inverses = _lost_systems(part, taken)
             good = np.ones(len(at), dtype=bool)
         else:
@@ -186,11 +188,11 @@ def _kappas(part: Part, subsets: Array, spare: str) -> Array:
 def _lost_systems(part: Part, taken: Array) -> tuple[Array, Array]:
     """The stragglers' systems and their inverses, exactly where float64 does not tell them."""
     assert part.lost is not None
-    c, s = part.lost.shape
+    c = part.lost.shape[0]
     lost = c - taken.shape[1]
-    if lost == 0 or lost > s:
-        size = np.ones((len(taken), 1, 1))
-        return size, size * (1.0 if lost == 0 else np.inf)
+    if lost == 0:
+        one = np.ones((len(taken), 1, 1))
+        return one, one
     absent = np.ones((len(taken), c), dtype=bool)
     np.put_along_axis(absent, taken, False, axis=1)
     rows = np.nonzero(absent)[1].reshape(len(taken), lost)

@@ -1,0 +1,228 @@
+"""Gradient codes: stages of the budget by other means, weights where replies are missing."""
+
+import dataclasses
+import math
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+import stabbench as sb
+from stabbench.analysis.gradient import (
+    Gradient,
+    exact_conditions,
+    gradient_budget,
+    gradient_stages,
+    ideal_weights,
+)
+from stabbench.analysis.structure import Choice, Trial
+from stabbench.arithmetic import exact
+from stabbench.arithmetic.precision import precision
+from stabbench.codes.gradient.base import Held
+from stabbench.decoders.registry import decoder
+from stabbench.decoders.weights import families, rows_of
+from stabbench.problems.registry import data, problem
+
+Array = np.ndarray[Any, np.dtype[Any]]
+PATTERN = np.array([[0, 1, 1, 1, 0, 1, 1, 1, 1, 1]], dtype=np.int8)
+
+
+def exchange(spec: str, name: str, columns: int = 30) -> tuple[Choice, Trial]:
+    single = precision("float32")
+    code: Any = sb.code(spec, n=10, stragglers=2)
+    task: Any = problem("gradient", data(f"gaussian[columns={columns}]"), 1, code.partitions)
+    system = code.system("gradient")
+    operands = task.operands(single, 0)
+    blocks = task.blocks(system, operands)
+    replies = task.work(system, task.encode(system, blocks, single), single)
+    wanted = task.wanted(system, task.exact(operands, "flint"))
+    trial = Trial(blocks, (replies,), replies, wanted, {})
+    return Choice(code, system, decoder(name), single, "use"), trial
+
+
+def decoded(choice: Choice, trial: Trial) -> Array:
+    plan = choice.decoder.plan(choice.code, choice.system, PATTERN, choice.precision, "use")
+    return np.asarray(plan.decode(trial.replies)[0])
+
+
+def ideal(choice: Choice) -> tuple[Array, Array]:
+    code: Any = choice.code
+    hi, lo = ideal_weights(choice, code.arrived(PATTERN))
+    return hi[0], lo[0]
+
+
+def blocks_of(matrix: Array) -> Array:
+    """The fractions [[Re, -Im], [Im, Re]] of a complex matrix."""
+    re, im = (np.vectorize(Fraction, otypes=[object])(x) for x in (matrix.real, matrix.imag))
+    return np.block([[re, -im], [im, re]])
+
+
+def size(matrix: Array) -> float:
+    """Frobenius norm of a matrix in block form."""
+    return math.sqrt(sum(x * x for x in matrix.ravel()) / 2)
+
+
+@pytest.mark.parametrize(
+    ("spec", "name"),
+    [
+        ("ye-abbe[m=3]", "weights"),
+        ("ye-abbe[variant=roots-of-unity]", "weights"),
+        ("cyclic-mds[roots=adjacent]", "closed-form"),
+        ("reed-solomon", "weights"),
+        ("bernoulli", "lstsq"),
+    ],
+)
+def test_stages_are_those_of_their_definitions(spec: str, name: str) -> None:
+    choice, trial = exchange(spec, name)
+    estimate, weights = decoded(choice, trial), ideal(choice)
+    held = choice.system.reply
+    assert isinstance(held, Held)
+    phi = blocks_of(held.coefficients.rounded(choice.precision))
+    D = blocks_of(weights[0]) + blocks_of(weights[1])
+    top = trial.blocks[0][:, :16]
+    pieces = np.vectorize(Fraction, otypes=[object])(top)
+    wanted = blocks_of(np.zeros((top.shape[2], top.shape[1]))) + 0
+    for half in (0, 1):
+        m, L = top.shape[2], top.shape[1]
+        wanted[half * m : half * m + m, half * L : half * L + L] = pieces.sum(axis=0).T
+    z = blocks_of(top.swapaxes(1, 2).reshape(-1, top.shape[1]))
+    replies = blocks_of(trial.replies[:, :16, 0])
+    computed = blocks_of(estimate[:, :16, 0])
+    expected = {
+        "approximation": D @ (phi @ z) - wanted,
+        "encode": D @ replies - D @ (phi @ z),
+        "decode": computed - D @ replies,
+    }
+    stages, total, sum_of_all = gradient_stages(choice, weights, trial, estimate)
+    for found, value in ((stages[stage], expected[stage]) for stage in expected):
+        assert fractions(found) == value.tolist()
+    assert fractions(total) == (computed - wanted).tolist()
+    assert fractions(sum_of_all) == wanted.tolist()
+    split = gradient_budget(choice, weights, trial, estimate)
+    for stage, value in expected.items():
+        assert getattr(split, stage) == pytest.approx(size(value) / size(wanted), rel=1e-12)
+    assert split.total == pytest.approx(size(computed - wanted) / size(wanted), rel=1e-12)
+    assert split.compute == 0.0
+
+
+def fractions(parts: Any) -> Any:
+    """(real, imaginary or None) in block form."""
+    re, im = (
+        None
+        if part is None
+        else np.array([[Fraction(int(x.p), int(x.q)) for x in row] for row in part.tolist()])
+        for part in parts
+    )
+    assert re is not None
+    im = re * 0 if im is None else im
+    return np.block([[re, -im], [im, re]]).tolist()
+
+
+def test_budgets_of_a_sum_that_is_zero_are_absolute() -> None:
+    choice, trial = exchange("reed-solomon", "weights")
+    trial = dataclasses.replace(trial, blocks=(0 * trial.blocks[0],))
+    estimate = decoded(choice, trial)
+    split = gradient_budget(choice, ideal(choice), trial, estimate)
+    assert split.total == pytest.approx(float(np.linalg.norm(estimate[:, :16])), rel=1e-6)
+    assert split.approximation == 0
+
+
+def test_replies_that_are_missing_may_be_anything() -> None:
+    for spec, name in (("reed-solomon", "weights"), ("cyclic-mds", "closed-form")):
+        choice, trial = exchange(spec, name)
+        clean = decoded(choice, trial)
+        assert np.isfinite(clean).all()
+        replies = trial.replies.copy()
+        for value in (np.inf, np.nan):
+            replies[[0, 4]] = value
+            lost = dataclasses.replace(trial, replies=replies)
+            np.testing.assert_allclose(decoded(choice, lost), clean, rtol=1e-4, atol=1e-4)
+            assert Gradient().budget(choice, PATTERN[0], lost) is None
+        assert Gradient().budget(choice, PATTERN[0], trial) is not None
+
+
+PARTS = [
+    ("ye-abbe", 6, 2),
+    ("kadhe[generator=chebyshev,d=3,m=2]", 6, 1),
+    ("kadhe[generator=hamming]", 7, 2),
+    ("fractional-repetition", 6, 2),
+    ("cyclic-repetition", 6, 2),
+    ("cyclic-mds", 6, 2),
+    ("reed-solomon", 6, 2),
+]
+
+
+@pytest.mark.parametrize("name", ["weights", "exact-weights"])
+@pytest.mark.parametrize(("spec", "n", "s"), PARTS)
+def test_weights_exist_exactly_where_the_parts_have_full_rank(
+    spec: str, n: int, s: int, name: str
+) -> None:
+    code: Any = sb.code(spec, n=n, stragglers=s)
+    patterns = np.array(list(np.ndindex(*[2] * n)), dtype=np.int8)
+    form = precision("float64")
+    plan: Any = decoder(name).plan(code, code.system("gradient"), patterns, form, "use")
+    weights = plan.weights
+    arrived = code.arrived(patterns)
+    full = np.array(
+        [
+            all(
+                np.linalg.matrix_rank(part.matrix.rounded("float64")[row[part.rows]], tol=1e-9)
+                == part.matrix.shape[1]
+                for part in code.parts
+            )
+            for row in arrived
+        ]
+    )
+    finite = np.isfinite(weights).all(axis=(1, 2))
+    assert np.array_equal(np.isnan(weights).any(axis=(1, 2)), ~full)
+    assert finite[patterns.sum(axis=1) >= n - s].mean() > 0.7
+    assert not finite[0]
+    phi = code.encoding.rounded("float64")
+    aim = np.tile(np.eye(code.reduction), code.partitions)
+    for row, values in zip(arrived[finite], weights[finite], strict=True):
+        assert not values[:, ~row].any()
+        assert np.abs(values @ phi - aim).max() < 1e-8
+    replies = np.ones((arrived.shape[1], 2, 1))
+    assert np.array_equal(np.isnan(plan.decode(replies)).any(axis=(1, 2, 3)), ~finite)
+
+
+def test_weights_of_dependent_replies_are_of_least_norm() -> None:
+    """An even cycle of partitions: singular values of rounding errors count as none."""
+    code: Any = sb.code("graph[d=2]", n=8, stragglers=2)
+    patterns = np.ones((1, 8), dtype=np.int8)
+    for name in ("float32", "float64"):
+        form = precision(name)
+        A = code.encoding.rounded(form)
+        assert np.linalg.matrix_rank(A) < 8
+        plan: Any = decoder("lstsq").plan(code, code.system("gradient"), patterns, form, "use")
+        best = np.linalg.pinv(A.T.astype(float), rcond=1e-5) @ np.ones(code.partitions)
+        assert np.abs(plan.weights[0, 0] - best).max() < 1e3 * np.finfo(form.decode).eps
+
+
+def test_parts_of_one_matrix_and_one_target_go_together() -> None:
+    code: Any = sb.code("fractional-repetition", n=6, stragglers=2)
+    one = code.parts[0]
+    ye_abbe: Any = sb.code("ye-abbe", n=6, stragglers=2)
+    other = dataclasses.replace(one, target=ye_abbe.parts[0].target)
+    assert families((one, one, other)) == [[one, one], [other]]
+
+
+def test_rows_of_patterns_are_padded_behind() -> None:
+    arrived = np.array([[1, 0, 1], [0, 0, 0], [1, 1, 1]], dtype=bool)
+    assert rows_of(arrived).tolist() == [[0, 2, -1], [-1, -1, -1], [0, 1, 2]]
+
+
+def test_near_singular_systems_of_stragglers_are_inverted_exactly() -> None:
+    code: Any = sb.code("cyclic-mds", n=60, stragglers=10)
+    arrived = np.ones((1, 60), dtype=bool)
+    arrived[0, :10] = False
+    found = exact_conditions(code, arrived)
+    matrix = code.parts[0].lost.rounded("float64")[:10]
+    sigma = np.linalg.svd(matrix, compute_uv=False)
+    assert sigma[-1] < 1e-7 * sigma[0]
+    inverse = exact.inverse(matrix)
+    assert found.kappa_2[0] == pytest.approx(sigma[0] * np.linalg.norm(inverse, 2), rel=1e-10)
+    fewer = arrived.copy()
+    fewer[0, 10] = False
+    assert np.isinf(exact_conditions(code, fewer).kappa_2[0])
