@@ -96,6 +96,8 @@ class Dual:
                 continue
             precise = (null_radius <= 2.0**-PAIR_BITS * length) | essential
             if precise.all() and (inverse_radius <= 2.0**-PAIR_BITS * size).all():
+                for part in null:
+                    part[self.essential] = 0
                 return inverse, null
             bits *= 2
         raise ArithmeticError(f"pairs of a dual: {LAST_BITS} bits do not suffice")
