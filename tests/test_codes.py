@@ -23,6 +23,7 @@ from stabbench.codes.circulant import next_prime
 from stabbench.codes.gradient.generators import worst_sigma
 from stabbench.codes.nodes import FAMILIES, leja_order, nodes
 from stabbench.codes.operators import Dense
+from stabbench.codes.random import survivor_rows
 from stabbench.codes.registry import CODES, code
 from stabbench.errors import InputError
 from stabbench.grammar import parameters_of
@@ -502,3 +503,34 @@ def test_codes_are_values() -> None:
     assert hash(one) == hash(two)
     with pytest.raises(dataclasses.FrozenInstanceError):
         one.n = 7  # type: ignore[misc]
+
+
+@pytest.mark.parametrize("name", RANDOM)
+def test_select_keeps_the_best_of_all_draws_and_the_last_too(name: str) -> None:
+    def built(text: str) -> Any:
+        return code(f"{name}[{text}]", 6, 2)
+
+    sets = survivor_rows(6, 4)
+    assert sets.tolist() == [list(rows) for rows in itertools.combinations(range(6), 4)]
+    one = built("seed=0")
+    worst = [np.linalg.svd(one.draw(seed)[sets])[1][:, -1].min() for seed in range(12)]
+    kept = {count: built(f"select={count}").chosen_seed for count in range(1, 13)}
+    assert kept == {count: int(np.argmax(worst[:count])) for count in kept}
+    assert any(seed == count - 1 > 0 for count, seed in kept.items())
+    stored = one.generator.rounded("float64")
+    np.testing.assert_allclose(one.draw(0), stored, rtol=0, atol=1e-14)
+
+
+def test_draws_of_different_codes_are_different() -> None:
+    codes: list[Any] = [code(name, 6, 2) for name in RANDOM]
+    first = {one.random(0).standard_normal() for one in codes}
+    assert len(first) == len(RANDOM)
+
+
+def test_survivor_sets_of_many_workers_are_a_fixed_sample() -> None:
+    sets = survivor_rows(30, 12)
+    assert sets.shape == (2000, 12)
+    assert (np.diff(sets, axis=1) > 0).all()
+    assert len(np.unique(sets, axis=0)) == 2000
+    assert np.array_equal(np.unique(sets), np.arange(30))
+    assert np.array_equal(sets, survivor_rows(30, 12))

@@ -12,7 +12,14 @@ import stabbench as sb
 from stabbench.analysis.survivors import policy
 from stabbench.arithmetic import exact
 from stabbench.arithmetic.coefficients import Coefficients
-from stabbench.arithmetic.double_double import matmul, two_product, two_sum
+from stabbench.arithmetic.double_double import (
+    matmul,
+    minus,
+    plus,
+    times,
+    two_product,
+    two_sum,
+)
 from stabbench.arithmetic.inverses import decoding_operators
 from stabbench.arithmetic.pairs import Pair
 from stabbench.arithmetic.precision import precision
@@ -133,3 +140,17 @@ def test_exact_weights_of_float64_come_in_one_batch(monkeypatch: pytest.MonkeyPa
     plan: Any = decoder("exact-weights").plan(code, code.system(), patterns, chosen, "use")
     assert plan.matrices.shape == (220, 9, 9)
     assert np.isfinite(plan.matrices).all()
+
+
+@given(a=numbers, b=numbers, seed=st.integers(0, 99))
+def test_sums_and_products_of_pairs_are_pairs(a: float, b: float, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    x, y = (two_sum(np.array([v]), v * 2.0**-54 * rng.uniform(-1, 1, 1)) for v in (a, b))
+    exact = (exactly(x)[0], exactly(y)[0])
+    for found, truth, size in (
+        (plus(x, y), exact[0] + exact[1], abs(exact[0]) + abs(exact[1])),
+        (plus(x, minus(y)), exact[0] - exact[1], abs(exact[0]) + abs(exact[1])),
+        (times(x, y), exact[0] * exact[1], abs(exact[0] * exact[1])),
+    ):
+        assert abs(exactly(found)[0] - truth) <= Fraction(2) ** -102 * size
+        assert found[0][0] == found[0][0] + found[1][0]

@@ -16,6 +16,7 @@ import stabbench as sb
 from stabbench.errors import InputError
 from stabbench.gating.baseline import write_baseline
 from stabbench.gating.bounds import MATCHED, load_bounds, measure_of
+from stabbench.gating.verdict import name_of
 from stabbench.sweeps import grid, stability
 from stabbench.sweeps.case import Record
 from stabbench.sweeps.compare import compare, worst_digits
@@ -563,3 +564,42 @@ def test_gate_is_a_function_too(good: Path, bad: Path, bounds: Path) -> None:
     assert {finding.level for finding in verdict.findings} == {"worse"}
     with pytest.raises(InputError, match="nothing to judge by"):
         sb.gate(good)
+
+
+def test_what_was_skipped_or_has_no_digits_is_neither_dropped_nor_new(
+    good: Path, tmp_path: Path
+) -> None:
+    written = write_baseline(good, tmp_path / "base" / "good.jsonl")
+    lines = [json.loads(line) for line in written.read_text().splitlines()]
+    others = sweep(tmp_path / "other", codes=["dct", "haar"]).directory
+    foreign = write_baseline(others, tmp_path / "foreign.jsonl").read_text().splitlines()
+
+    def judged(*kept: Any) -> Run:
+        written.write_text("".join(json.dumps(line) + "\n" for line in kept))
+        return run("gate", good, "--baseline", tmp_path / "base")
+
+    skipped = [json.loads(line) | {"status": "skipped", "measures": {}} for line in foreign]
+    assert judged(*lines, *skipped).out == f"gate: passed ({len(lines)} comparisons)\n"
+    dropped = [json.loads(line) for line in foreign]
+    done = judged(*lines, *dropped)
+    first = name_of(Record.from_json(dropped[0]).case.parameters)
+    assert done.status == 3
+    assert f"{len(dropped)} cases are not in this sweep, the first {first}; " in done.out
+    # all that this file knows is gone, and the skipped ones do not count as left
+    others_file = written.with_name("others.jsonl")
+    others_file.write_text("".join(json.dumps(line) + "\n" for line in [*dropped, skipped[0]]))
+    assert judged(*lines).status == 0
+    others_file.unlink()
+    done = judged(*lines[2:])
+    cases = [record.case for record in Store(good).records.values()]
+    new = [case for case in cases if case.id in {line["id"] for line in lines[:2]}]
+    assert done.status == 0
+    assert f"2 cases are not in the baseline, the first {name_of(new[0].parameters)}" in done.out
+    bare = {line["id"] for line in lines[1:2]}
+
+    def stripped(line: Any) -> Any:
+        return line | {"measures": {}} if line.get("id") in bare else line
+
+    copy = rewritten(good, tmp_path / "bare", stripped)
+    done = run("gate", copy, "--baseline", tmp_path / "base")
+    assert "note: 1 case is not in the baseline" in done.out

@@ -501,3 +501,40 @@ def test_plots_hold_the_numbers_of_a_sweep_over_lengths(tmp_path: Path) -> None:
     for plot in (length, storage, steps):
         assert render(plot, ["svg"])["svg"].startswith(b"<?xml")
     assert list(shift_add([r for r in records if r.case["data"].endswith("16,columns=8]")])) == []
+
+
+def test_stages_of_a_zigzag_are_what_was_done_to_it() -> None:
+    """Integers are exact; a share and its reply, or a reply alone, are then moved by one."""
+    choice, trial, patterns = exchange("sa", 6, 2, "matvec", "gaussian[rows=40,columns=4]")
+    pattern = patterns[-1]
+    assert pattern.tolist() == [0, 0, 1, 1, 1, 1]
+    shares, operand = trial.shares
+    moved = shares.copy()
+    moved[4, 0, 0] += 1
+    replies = trial.replies.copy()
+    replies[4, 0] += operand[0]
+    assert np.abs(operand[0]).max() > 0
+    sent = Shifts().budget(choice, pattern, with_parts(trial, (moved, operand), replies))
+    assert sent is not None
+    assert sent.encode == sent.total > 0
+    assert (sent.compute, sent.decode) == (0, 0)
+    found = Shifts().budget(choice, pattern, with_parts(trial, trial.shares, replies))
+    assert found is not None
+    assert found.compute == found.total == pytest.approx(sent.encode, rel=1e-12)
+    assert (found.encode, found.decode) == (0, 0)
+
+
+@pytest.mark.parametrize("value", [np.inf, np.nan])
+def test_only_what_arrived_need_be_finite(value: float) -> None:
+    choice, trial, patterns = exchange("sa", 6, 2, "matvec", "gaussian[rows=40,columns=4]")
+    clean = [Shifts().budget(choice, pattern, trial) for pattern in patterns]
+    for worker in range(6):
+        replies = trial.replies.copy()
+        replies[worker] = value
+        for pattern, split in zip(patterns, clean, strict=True):
+            found = Shifts().budget(choice, pattern, with_parts(trial, trial.shares, replies))
+            assert found == (None if pattern[worker] else split)
+
+
+def with_parts(trial: Trial, shares: tuple[Array, ...], replies: Array) -> Trial:
+    return Trial(trial.blocks, shares, replies, trial.exact, {})

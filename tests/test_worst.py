@@ -1,5 +1,7 @@
 """The worst of all patterns: declared symmetries, amplification bounds, the verb and its state."""
 
+import dataclasses
+import itertools
 import json
 import math
 import re
@@ -15,6 +17,7 @@ from stabbench.analysis.conditioning import Budget, survey
 from stabbench.analysis.numbers import LISTED, stored_system
 from stabbench.analysis.survivors import All
 from stabbench.analysis.worst import ENUMERATED, worst_amplification
+from stabbench.arithmetic.coefficients import Coefficients
 from stabbench.errors import InputError
 from tests.support import label, linear_codes, run
 
@@ -172,3 +175,37 @@ def test_adversarial_patterns_hold_the_worst_condition_number_of_all() -> None:
     assert sampled.condition_label == "search (lower bound)"
     assert sampled.condition_number.worst < 0.5 * worst
     assert record.relative_error.worst > sampled.relative_error.worst
+
+
+@pytest.mark.parametrize("name", ["gaussian", "rotation", "matdot", "entangled"])
+def test_the_bound_is_that_of_cauchys_inequality(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    code = sb.code(name, 9, 2)
+    system, generator = stored_system(code, "float64")
+    found = survey(generator, 2, owner=system.owner)
+    monkeypatch.setattr("stabbench.analysis.worst.ENUMERATED", 1)
+    bound = worst_amplification(code, system, generator, found).bound
+    G = generator.rounded("float64")
+    rows = [~np.isin(system.owner, lost) for lost in itertools.combinations(range(9), 2)]
+    least = min(np.linalg.norm(G[kept]) for kept in rows)
+    target = np.eye(G.shape[1]) if system.target is None else system.target.rounded("float64")
+    share = np.linalg.norm(target, axis=1).max() / np.abs(target).sum(axis=1).max()
+    kappa = [np.linalg.norm(G[kept]) * np.linalg.norm(np.linalg.pinv(G[kept])) for kept in rows]
+    truth = max(kappa) / least * np.linalg.norm(np.abs(G).sum(axis=1)) * share
+    # the largest kappa_F is known up to the end of its bin
+    assert truth * (1 - 1e-9) <= bound <= 1.02 * truth
+
+
+def test_nothing_that_decodes_has_no_worst_and_no_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    code: Any = sb.code("gaussian", 6, 2)
+    system, _ = stored_system(code, "float64")
+    G = np.vstack([np.eye(4), np.zeros((2, 4))])
+    generator = Coefficients.from_array(G)
+    found = survey(generator, 5)
+    assert found.worst == math.inf
+    wider = dataclasses.replace(code, stragglers=5, k=1)
+    for few in (20_000, 1):
+        monkeypatch.setattr("stabbench.analysis.worst.ENUMERATED", few)
+        worst = worst_amplification(wider, system, generator, found)
+        assert worst.worst == worst.bound == math.inf
