@@ -579,7 +579,7 @@ def test_what_was_skipped_or_has_no_digits_is_neither_dropped_nor_new(
         return run("gate", good, "--baseline", tmp_path / "base")
 
     skipped = [json.loads(line) | {"status": "skipped", "measures": {}} for line in foreign]
-    assert judged(*lines, *skipped).out == f"gate: passed ({len(lines)} comparisons)\n"
+    assert judged(*lines, *skipped[:2]).out == f"gate: passed ({len(lines)} comparisons)\n"
     dropped = [json.loads(line) for line in foreign]
     done = judged(*lines, *dropped)
     first = name_of(Record.from_json(dropped[0]).case.parameters)

@@ -21,7 +21,7 @@ from stabbench.arithmetic import exact
 from stabbench.arithmetic.precision import precision
 from stabbench.codes.gradient.base import Held
 from stabbench.decoders.registry import decoder
-from stabbench.decoders.weights import families, rows_of
+from stabbench.decoders.weights import _minimum_norm, families, rows_of
 from stabbench.problems.registry import data, problem
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -187,17 +187,27 @@ def test_weights_exist_exactly_where_the_parts_have_full_rank(
     assert np.array_equal(np.isnan(plan.decode(replies)).any(axis=(1, 2, 3)), ~finite)
 
 
-def test_weights_of_dependent_replies_are_of_least_norm() -> None:
-    """An even cycle of partitions: singular values of rounding errors count as none."""
-    code: Any = sb.code("graph[d=2]", n=8, stragglers=2)
-    patterns = np.ones((1, 8), dtype=np.int8)
-    for name in ("float32", "float64"):
-        form = precision(name)
-        A = code.encoding.rounded(form)
-        assert np.linalg.matrix_rank(A) < 8
-        plan: Any = decoder("lstsq").plan(code, code.system("gradient"), patterns, form, "use")
-        best = np.linalg.pinv(A.T.astype(float), rcond=1e-5) @ np.ones(code.partitions)
-        assert np.abs(plan.weights[0, 0] - best).max() < 1e3 * np.finfo(form.decode).eps
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex128"])
+@pytest.mark.parametrize("seed", range(4))
+def test_singular_values_of_rounding_errors_count_as_none(dtype: str, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    low = rng.integers(-4, 5, (9, 3)) @ rng.integers(-4, 5, (3, 6)).astype(dtype)
+    right = rng.standard_normal((9, 2)).astype(dtype)
+    found = _minimum_norm(low.astype(dtype), right)
+    assert found.dtype == dtype
+    best = np.linalg.pinv(low, rcond=1e-5) @ right
+    assert np.abs(found - best).max() <= 1e3 * np.finfo(dtype).eps * np.abs(best).max()
+    # a small one that is above them counts
+    eps = np.finfo(dtype).eps
+    graded = np.diag([1, 100 * eps]).astype(dtype)
+    assert _minimum_norm(graded, graded)[1, 1] == pytest.approx(1, rel=1e-3)
+
+
+def test_matrices_that_overflow_have_no_least_squares() -> None:
+    for value in (np.inf, np.nan):
+        matrix = np.array([[1.0, 2], [value, 1], [0, 1]])
+        assert np.isnan(_minimum_norm(matrix, np.ones((3, 1)))).all()
+    assert _minimum_norm(np.zeros((3, 0)), np.ones((3, 1))).shape == (0, 1)
 
 
 def test_parts_of_one_matrix_and_one_target_go_together() -> None:

@@ -73,6 +73,15 @@ def test_a_group_forms_its_sum_before_it_multiplies() -> None:
     assert vectors[0] * shared[0, 0] + vectors[1] * 3 + vectors[2] * 3 == 4.0
 
 
+def test_a_shared_sum_serves_only_rows_that_combine_nothing_else() -> None:
+    """The first row multiplies the sum of its partitions; others differ in terms or partitions."""
+    vectors = np.array([2.0, 3.0, 5.0]).reshape(3, 1, 1)
+    for other in ([[1, 1, 7]], [[7, 1, 1]], [[4, 4, 4], [1, 7, 1]], [[1, 1, 0]], [[0, 0, 0]]):
+        rows = np.array([[1, 1, 1], *other], dtype=np.float64)
+        found = combine_held(rows[..., None], held(rows != 0), vectors, np.dtype("float64"))
+        assert np.array_equal(found, rows @ vectors[..., 0])
+
+
 @pytest.mark.parametrize("terms", range(1, 12))
 def test_an_infinite_entry_stays_infinite(terms: int) -> None:
     for infinite in range(terms):
