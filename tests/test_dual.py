@@ -2,6 +2,7 @@
 
 import copy
 import dataclasses
+import functools
 import itertools
 from typing import Any
 
@@ -175,3 +176,20 @@ def test_rows_of_any_size_change_operators_by_their_size_alone(
     error = np.abs(found.D * power[sets][:, None, :] - plain.D)
     limit = 2.0**-52 if precise else 1e-10
     assert (error <= limit * np.linalg.norm(plain.D, axis=2, keepdims=True)).all()
+
+
+def always(rows: list[list[flint.fmpq]], bits: int) -> list[list[flint.fmpq]]:
+    """Exact rows, whatever the bits."""
+    return rows
+
+
+def test_a_row_that_few_bits_cannot_tell_from_an_essential_one() -> None:
+    for tiny, essential in ((flint.fmpq(1, 2**250), False), (flint.fmpq(0), True)):
+        last = [7 + 3 * tiny, 35 + tiny]
+        rows = [[flint.fmpq(3), flint.fmpq(1)], [flint.fmpq(1), flint.fmpq(5)], last]
+        found = dual(Coefficients(functools.partial(always, rows), (3, 2)))
+        assert found.essential.tolist() == [essential, False, False]
+        assert (found.null[0, 0] == 0) == essential
+        if not essential:
+            size = abs(found.null[0, 0]) / abs(found.null[2, 0])
+            assert size == pytest.approx(2.0**-250, rel=1e-12)
