@@ -177,7 +177,7 @@ def test_adversarial_patterns_hold_the_worst_condition_number_of_all() -> None:
     assert record.relative_error.worst > sampled.relative_error.worst
 
 
-@pytest.mark.parametrize("name", ["gaussian", "rotation", "matdot", "entangled"])
+@pytest.mark.parametrize("name", ["gaussian", "rotation", "matdot", "lagrange[degree=2]"])
 def test_the_bound_is_that_of_cauchys_inequality(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
