@@ -10,8 +10,9 @@ import flint
 import numpy as np
 import pytest
 
+from stabbench.arithmetic.balls import paired, rounded
 from stabbench.arithmetic.coefficients import Coefficients
-from stabbench.arithmetic.duality import _row_basis, dual, paired, rounded
+from stabbench.arithmetic.duality import _row_basis, dual
 from stabbench.arithmetic.inverses import complements, decoding_operators
 from stabbench.codes.registry import code
 from stabbench.errors import InputError
