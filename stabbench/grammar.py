@@ -392,7 +392,7 @@ class _Reader:
 
     def scalar(self) -> Scalar:
         quote = self.peek()
-        if quote in ("'", '"') and quote:
+        if quote in ("'", '"'):
             close = self.text.find(quote, self.position + 1)
             if close < 0:
                 raise self.fail(f"a closing {quote}")

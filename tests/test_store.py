@@ -376,8 +376,8 @@ def test_a_closed_store_closes_no_file_of_others(
     store.close()
     store.close()
     monkeypatch.undo()
-    (number,) = closed
-    os.close(number)
+    assert len(closed) == 1
+    os.close(closed[0])
 
 
 def test_only_one_writer(finished: Store, tmp_path: Path) -> None:

@@ -1,6 +1,6 @@
 """The dual of a generator: its null space and pseudo-inverse, by balls and rounded once.
 
-What follows from it for straggler patterns is in `operators`, `scan` and `survey`.
+What follows from it for given patterns is in `inverses`, for all patterns in `conditioning`.
 """
 
 import dataclasses

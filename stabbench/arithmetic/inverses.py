@@ -18,9 +18,12 @@ from stabbench.arithmetic.pairs import Pair
 Array = np.ndarray[Any, np.dtype[Any]]
 HEALTHY = 1e-6
 HEALTHY_PAIRS = 1e-4
+"""Least singular values of scaled lost rows that floats, and refinement in pairs, can serve."""
 STEPS = 8
+"""Steps of refinement; each gains a factor of about u / HEALTHY_PAIRS^2 = 1e-8."""
 BATCH_ENTRIES = 1 << 22
 PAIR_ENTRIES = 1 << 16
+"""Entries of operators at once; pairs go through many passes and are kept in cache."""
 
 
 @dataclasses.dataclass(frozen=True)

@@ -1,5 +1,6 @@
 """Groups of commands that are listed without being imported. What they hold: their subclasses."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import ClassVar
 
@@ -8,7 +9,7 @@ import click
 from stabbench.errors import InputError
 
 
-class LazyGroup(click.Group):
+class LazyGroup(click.Group, ABC):
     """A group that makes a command only when it is called.
 
     Attributes
@@ -19,9 +20,9 @@ class LazyGroup(click.Group):
 
     texts: ClassVar[Mapping[str, str]]
 
+    @abstractmethod
     def make(self, name: str) -> click.Command:
         """The command of this name, one of `texts`."""
-        raise NotImplementedError
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """The names of all commands."""
