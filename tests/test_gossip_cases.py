@@ -9,16 +9,19 @@ from typing import Any
 
 import numpy as np
 import pytest
+from matplotlib.text import Text
 
 from stabbench.errors import InputError
 from stabbench.report.plots.base import render
 from stabbench.report.sections import sections
+from stabbench.report.table import Column, table
 from stabbench.sweeps.case import Record
 from stabbench.sweeps.runner import Options, compute
 from stabbench.sweeps.store import Store
 from stabbench.training import api, grids
 from stabbench.training.gossip.cases import GOSSIP, Request
 from stabbench.training.gossip.graphs import mixing
+from stabbench.training.gossip.report import draw_curves
 from stabbench.training.gossip.stability_map import stability_map, unstable
 
 evaluate = partial(api.evaluate, "gossip")
@@ -238,3 +241,21 @@ def _map_records() -> list[Record]:
             found.append(compute(request.case()))
     assert np.isin([record.status for record in found], ["ok", "overflow"]).all()
     return found
+
+
+def test_titles_of_panels_begin_within_the_figure() -> None:
+    """A setting may be longer than its panel is wide."""
+    setting = "logistic dimension=50 samples=200, ring, batch 16, decay 0.02, steps 20000, seed 0"
+    rows = [
+        {"panel": "a", "setting": setting, "line": 0, "scheme": "ecsd", "step": step, "value": 1e-3,
+         "diverged": False}
+        for step in (1, 10, 100)
+    ]  # fmt: skip
+    data = table("curves", "Objective", tuple(Column(key, key) for key in rows[0]), rows)
+    figure = draw_curves(data, label="gap", across="step")
+    figure.draw_without_rendering()
+    (axes,) = figure.axes
+    assert axes.get_title("left") == setting
+    drawn = next(text for text in axes.findobj(Text) if text.get_text() == setting)
+    assert drawn.get_window_extent().x0 >= 0
+    assert drawn.get_window_extent().x1 <= figure.bbox.x1

@@ -5,8 +5,9 @@ How bad a random code can be, and what theory says
 The groups of a Kadhe code share one Gaussian generator, and the worst straggler pattern decodes by
 the worst of its C(d, s) square submatrices. Over many draws the tail of that condition number falls
 like 1 / kappa, in parallel to the bound of Chen and Dongarra summed over all submatrices,
-2.56 m C(d, s) / kappa. It does not depend on the number of workers. One spare reply in a group, and
-the tail of a pattern falls like 1 / kappa^2.
+2.56 m C(d, s) / kappa. It does not depend on the number of workers. At the right end a curve is a
+handful of draws and may lie above the bound, which is one of a probability. One spare reply in a
+group, and the tail of a pattern falls like 1 / kappa^2.
 """
 
 import itertools

@@ -198,7 +198,8 @@ def draw_curves(data: Table, *, label: str, across: str) -> "Figure":
     for axes, (panel, setting) in zip(
         figure.subplots(len(shown), 1, squeeze=False)[:, 0], shown, strict=True
     ):
-        axes.set(title=setting, xlabel=LABELS[across], ylabel=label, xscale="log", yscale="log")
+        axes.set(xlabel=LABELS[across], ylabel=label, xscale="log", yscale="log")
+        axes.set_title(setting, loc="left")
         _panel(axes, [row for row in rows if row["panel"] == panel], across)
     return figure
 

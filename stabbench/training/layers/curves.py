@@ -96,7 +96,7 @@ def draw(data: Table, *, label: str, log: bool, across: str) -> "Figure":
         figure.subplots(len(panels), 1, squeeze=False)[:, 0], panels, strict=True
     ):
         mine = [row for row in rows if row["panel"] == panel]
-        axes.set_title(setting)
+        axes.set_title(setting, loc="left")
         axes.set_ylabel(label)
         axes.set_xlabel(across)
         _panel(axes, mine, log=log)
