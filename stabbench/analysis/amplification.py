@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from stabbench.arithmetic.dense import elimination_size
+from stabbench.arithmetic.inverses import frobenius_norm
 
 Array = np.ndarray[Any, np.dtype[Any]]
 BATCH_ENTRIES = 1 << 22
@@ -31,6 +32,37 @@ def amplification(decoding: Array, received: Array) -> Array:
     """
     sizes = np.abs(received).sum(axis=2, dtype=np.float64)
     return _weighted(decoding, sizes)
+
+
+def rms_amplification(decoding: Array, received: Array, wanted: float) -> Array:
+    """|| D_F diag(||Phi_r||_2) ||_F / ||T||_F per pattern: how far independent errors grow.
+
+    Where a(F) lets the errors of all replies add up with the worst signs, this lets them add up as
+    independent numbers of mean zero do, over unknowns of independent signs.
+
+    Parameters
+    ----------
+    decoding : array, shape (P, wanted, r)
+        Exact decoding operators T Phi_F^+, rounded.
+    received : array, shape (P, r, k)
+        The rows Phi_F of the reply map.
+    wanted : float
+        ||T||_F, the root of k where all unknowns are wanted.
+
+    Returns
+    -------
+    float64 array, shape (P,); NaN where D_F is
+
+    Examples
+    --------
+    >>> inverse, rows = np.array([[[1.0, 0.0], [-1.0, 1.0]]]), np.array([[[1.0, 0.0], [1.0, 1.0]]])
+    >>> float(rms_amplification(inverse, rows, 2**0.5)[0])
+    1.4142135623730951
+    """
+    sizes = frobenius_norm(received[:, :, None, :].reshape(-1, 1, received.shape[2]))
+    with np.errstate(over="ignore", invalid="ignore"):
+        spread = decoding * sizes.reshape(len(received), 1, -1)
+        return np.asarray(frobenius_norm(spread) / wanted)
 
 
 def elimination_amplification(decoding: Array, received: Array) -> Array:

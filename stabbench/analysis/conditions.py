@@ -6,7 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from stabbench.analysis.amplification import amplification, elimination_amplification
+from stabbench.analysis.amplification import (
+    amplification,
+    elimination_amplification,
+    rms_amplification,
+)
 from stabbench.analysis.large import svd_operators
 from stabbench.arithmetic.coefficients import Coefficients
 from stabbench.arithmetic.duality import spectral_norm
@@ -42,6 +46,8 @@ class Conditions:
     elimination : float64 array
         The amplification of LU with partial pivoting, at least a(F); a(F) itself where there are
         more replies than unknowns.
+    rms_amplification : float64 array
+        || D_F diag(||Phi_r||_2) ||_F / ||T||_F, see `rms_amplification`.
     others : dict of float64 arrays
         Further measures that only some structure of codes has.
     """
@@ -52,7 +58,14 @@ class Conditions:
     kappa_1: Array
     amplification: Array
     elimination: Array
+    rms_amplification: Array
     others: dict[str, Array] = dataclasses.field(default_factory=dict)
+
+    def only(self, chosen: Array) -> "Conditions":
+        """The conditions of chosen patterns."""
+        values = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)[:-1]}
+        others = {name: array[chosen] for name, array in self.others.items()}
+        return Conditions(**{k: v[chosen] for k, v in values.items()}, others=others)
 
 
 def conditions(generator: Coefficients, rows: Array, target: Array | None = None) -> Conditions:
@@ -73,7 +86,7 @@ def conditions(generator: Coefficients, rows: Array, target: Array | None = None
     array([1., 3.])
     """
     count = len(rows)
-    names = ("kappa_2", "kappa_F", "kappa_1", "amplification", "elimination")
+    names = ("kappa_2", "kappa_F", "kappa_1", "amplification", "elimination", "rms_amplification")
     values: dict[str, Array] = {name: np.full(count, np.inf) for name in names}
     decodable = np.zeros(count, dtype=bool)
     step = max(1, BATCH_ENTRIES // max(1, generator.shape[1] * rows.shape[1]))
@@ -91,24 +104,18 @@ def conditions(generator: Coefficients, rows: Array, target: Array | None = None
             values["kappa_2"][at] = spectral_norm(received) * spectral_norm(inverse)
             values["kappa_F"][at] = frobenius_norm(received) * frobenius_norm(inverse)
             values["kappa_1"][at] = column_norm(received) * column_norm(inverse)
-        decoder, size = inverse, 1.0
+        decoder, size, whole = inverse, 1.0, generator.shape[1] ** 0.5
         if target is not None:
             with np.errstate(over="ignore", invalid="ignore"):
                 decoder = np.matmul(target, inverse)
-            size = float(np.abs(target).sum(axis=1).max())
+            size, whole = float(np.abs(target).sum(axis=1).max()), float(np.linalg.norm(target))
         values["amplification"][at] = amplification(decoder, received) / size
+        values["rms_amplification"][at] = rms_amplification(decoder, received, whole)
         values["elimination"][at] = values["amplification"][at]
         if rows.shape[1] == generator.shape[1]:
             own = elimination_amplification(decoder, received) / size
             values["elimination"][at] = np.maximum(own, values["amplification"][at])
-    return Conditions(
-        decodable,
-        kappa_2=values["kappa_2"],
-        kappa_F=values["kappa_F"],
-        kappa_1=values["kappa_1"],
-        amplification=values["amplification"],
-        elimination=values["elimination"],
-    )
+    return Conditions(decodable, **values)
 
 
 def merged(parts: list[tuple[Array, Conditions]]) -> Conditions:

@@ -1,5 +1,6 @@
 """Codes whose workers apply a function to their share: conditions, and budgets of four stages."""
 
+import math
 from typing import Any
 
 import flint
@@ -40,7 +41,13 @@ class Function(Product):
         kappa = np.array([_kappas(matrix) for matrix in matrices])
         growth = np.array([np.abs(matrix).sum(axis=1).max() for matrix in matrices])
         decodable = np.ones(len(patterns), dtype=bool)
-        return Conditions(decodable, kappa[:, 0], kappa[:, 1], kappa[:, 2], growth, growth)
+        spread = np.array([frobenius_norm(matrix) / len(matrix) ** 0.5 for matrix in matrices])
+        return Conditions(decodable, *kappa.T, growth, growth, spread)
+
+    def coefficient_roundings(self, choice: Choice) -> float:
+        """Of the generator, by the degree of f, and of the reply map."""
+        assert choice.problem is not None
+        return math.hypot(choice.problem.degree, 1)
 
     def budget(self, choice: Choice, pattern: Array, trial: Trial) -> StageBudget | str:
         """The budget on a corner of every block; none for many unknowns."""

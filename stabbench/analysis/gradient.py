@@ -65,6 +65,10 @@ class Gradient(Structure):
             return _approximate(choice, code, arrived)
         return exact_conditions(code, arrived, choice.spare)
 
+    def coefficient_roundings(self, choice: Choice) -> float:
+        """One: the weights are those of the ideal coefficients."""
+        return 1.0
+
     def budget(self, choice: Choice, pattern: Array, trial: Trial) -> GradientBudget | str:
         """The budget on the first pieces of the sum."""
         code = choice.code
@@ -129,8 +133,17 @@ def exact_conditions(code: GradientCode, arrived: Array, spare: str = "use") -> 
     sizes = np.abs(code.encoding.rounded("float64")).sum(axis=1) / code.partitions
     with np.errstate(invalid="ignore", over="ignore"):
         growth = (np.abs(weights) * sizes).sum(axis=2).max(axis=1)
-    growth[~decodable] = np.inf
-    return Conditions(decodable, kappas[0], kappas[1], kappas[2], growth, growth)
+    spread = _rms_amplification(code, weights)
+    growth[~decodable] = spread[~decodable] = np.inf
+    return Conditions(decodable, *kappas, growth, growth, spread)
+
+
+def _rms_amplification(code: GradientCode, weights: Array) -> Array:
+    """The root-mean-square amplification of weights, shape (P, m, rows), for independent pieces."""
+    sizes = frobenius_norm(code.encoding.rounded("float64")[:, None, :])
+    whole = (code.partitions * code.reduction) ** 0.5
+    with np.errstate(invalid="ignore", over="ignore"):
+        return np.asarray(frobenius_norm(weights * sizes) / whole)
 
 
 def _part_operators(part: Part, taken: Array, spare: str) -> Array:
@@ -253,22 +266,23 @@ def _approximate(choice: Choice, code: GradientCode, arrived: Array) -> Conditio
     count = len(arrived)
     encoding = code.encoding.rational()[0]
     target = wanted(code)
-    growth, own, best = np.empty(count), np.empty(count), np.empty(count)
+    growth, own, best, spread = np.empty((4, count))
     sizes = np.abs(code.encoding.rounded("float64")).sum(axis=1) / code.partitions
     for p, row in enumerate(arrived):
         weights = _approximate_weights(choice, code, row)
         optimal = least_squares_weights(code, row)
-        growth[p] = (np.abs(to_pair(weights)[0]) * sizes).sum(axis=1).max()
+        rounded = to_pair(weights)[0]
+        growth[p] = (np.abs(rounded) * sizes).sum(axis=1).max()
+        spread[p] = _rms_amplification(code, rounded[None])[0]
         own[p] = _size(weights * encoding - target)
         best[p] = _size(optimal * encoding - target)
     kappas = _rank_conditions(code.encoding.rounded("float64"), arrived)
     return Conditions(
         np.ones(count, dtype=bool),
-        kappas[0],
-        kappas[1],
-        kappas[2],
+        *kappas,
         growth,
         growth,
+        spread,
         {"decoding_error": own, "least_decoding_error": best},
     )
 

@@ -53,6 +53,10 @@ class Product(Structure):
             parts.append((group, found))
         return merged(parts)
 
+    def coefficient_roundings(self, choice: Choice) -> float:
+        """Of two factors and of the reply map, where the products of powers no longer align."""
+        return 0.0 if isinstance(choice.system.reply, Kronecker) else 3**0.5
+
     def budget(self, choice: Choice, pattern: Array, trial: Trial) -> StageBudget | str:
         """The budget on a corner of every block product; none for many unknowns."""
         if reason := beyond(choice.system.reply.unknowns, MOST_UNKNOWNS):

@@ -23,7 +23,7 @@ from stabbench.codes.toeplitz import Line, ShiftMap
 from stabbench.decoders.zigzag import Zigzag, sets_of
 
 Array = np.ndarray[Any, np.dtype[Any]]
-MEASURES = ("kappa_2", "kappa_F", "kappa_1", "amplification")
+MEASURES = ("kappa_2", "kappa_F", "kappa_1", "amplification", "rms_amplification")
 NORMS = ("operator_norm", "operator_norm_2")
 GROWTH = ("growth_forward", "growth_backward", "growth_exponent")
 DENSE_WORK = 5e7
@@ -64,8 +64,10 @@ class Shifts(Structure):
         if not limit and line.unknowns <= LIMIT:
             self._worst_densely(choice, line, uses, values, sparse)
         others = {name: values[name] for name in (*NORMS, *grows)}
-        first, second, third, a = (values[name] for name in MEASURES)
-        return Conditions(decodable, first, second, third, a, a, others)
+        known = {name: values[name] for name in MEASURES}
+        return Conditions(
+            decodable, **known, elimination=values["amplification"], others=others
+        )
 
     def _worst_densely(
         self, choice: Choice, line: Line, uses: list[Any], values: dict[str, Array], sparse: Any
@@ -243,6 +245,7 @@ def _fill(values: dict[str, Array], p: int, norms: Norms, read: Any) -> None:
         values["kappa_F"][p] = float(np.sqrt(read.nnz)) * norms.frobenius
         values["kappa_1"][p] = float(read.sum(axis=0).max()) * norms.one
     values["amplification"][p] = norms.amplification
+    values["rms_amplification"][p] = norms.rms_amplification
     values["operator_norm"][p] = norms.infinity
     values["operator_norm_2"][p] = norms.two
 

@@ -84,6 +84,13 @@ class Structure(ABC):
     def budget(self, choice: Choice, pattern: Array, trial: Trial) -> Budget | str:
         """The error budget of one pattern, shape (n,), or why there is none."""
 
+    def coefficient_roundings(self, choice: Choice) -> float:
+        """Size, in roundings to storage, of what exact decoding does not know of coefficients.
+
+        None where the exact decoder is that of the coefficients as stored.
+        """
+        return 0.0
+
     def worst_sets(self, choice: Choice, limit: int) -> tuple[Array, bool]:
         """Straggler sets that are bad for this very code, and whether the first is the worst.
 

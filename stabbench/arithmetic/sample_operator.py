@@ -30,9 +30,11 @@ class Norms:
         ``|| |D| |Phi| ||_inf``, Phi the 0/1 matrix of the replies.
     estimated : bool
         Too many unknowns: `infinity`, `one` and `amplification` are lower bounds by Hager's method,
-        `frobenius` is a mean over random vectors.
+        `frobenius` and `rms_amplification` are means over random vectors.
     one, frobenius : float
         Largest sum of |D| over a column; root of the sum of squares.
+    rms_amplification : float
+        ``|| D diag(||Phi_r||_2) ||_F`` over the root of the number of unknowns.
     """
 
     infinity: float
@@ -41,6 +43,7 @@ class Norms:
     estimated: bool
     one: float = math.inf
     frobenius: float = math.inf
+    rms_amplification: float = math.inf
 
 
 class SampleOperator(ABC):
@@ -70,28 +73,28 @@ class SampleOperator(ABC):
     def norms(self, limit: int = LIMIT) -> Norms:
         """Norms and amplification, from the rows of D up to `limit` unknowns, else estimated."""
         if self.unknowns > limit:
-            infinity, frobenius = self._estimate(np.ones(len(self.terms)))
-            amplification, _ = self._estimate(self.terms)
-            one, _ = self._estimate(np.ones(self.unknowns), transposed=True)
+            infinity = self._estimate(np.ones(len(self.terms)))
+            amplification = self._estimate(self.terms)
+            one = self._estimate(np.ones(self.unknowns), transposed=True)
+            frobenius, spread = self._spread(np.ones(len(self.terms)), np.sqrt(self.terms))
             two = self.two_norm()
-            return Norms(infinity, two, amplification, True, one, max(two, frobenius))
+            rms = spread / math.sqrt(self.unknowns)
+            return Norms(infinity, two, amplification, True, one, max(two, frobenius), rms)
         plain = self.unknowns - len(self.missing)
         rows, growth, squares = float(plain > 0), float(plain > 0), math.sqrt(plain)
-        columns = np.zeros(len(self.terms))
+        columns, energy, roots = np.zeros(len(self.terms)), squares, np.sqrt(self.terms)[:, None]
         with np.errstate(over="ignore", invalid="ignore"):
             for first in range(0, len(self.missing), BATCH):
                 size = np.abs(self._rows(self.missing[first : first + BATCH]))
                 size[~np.isfinite(size)] = np.inf
                 rows = max(rows, float(size.sum(axis=0).max()))
                 growth = max(growth, float((self.terms @ size).max()))
-                largest = float(size.max()) or 1.0
-                part = math.inf
-                if math.isfinite(largest):
-                    part = largest * float(np.linalg.norm(size / largest))
-                squares = math.hypot(squares, part)
+                squares = math.hypot(squares, _norm(size))
+                energy = math.hypot(energy, _norm(roots * size))
                 columns += size.sum(axis=1)
         columns += self._plain_columns()
-        return Norms(rows, self.two_norm(), growth, False, float(columns.max()), squares)
+        rms = energy / math.sqrt(self.unknowns)
+        return Norms(rows, self.two_norm(), growth, False, float(columns.max()), squares, rms)
 
     def two_norm(self) -> float:
         """Largest singular value; Lanczos iteration from a fixed start."""
@@ -126,30 +129,39 @@ class SampleOperator(ABC):
 
     def _estimate(
         self, scale: npt.NDArray[np.generic], *, transposed: bool = False
-    ) -> tuple[float, float]:
-        """Infinity norm of D diag(scale) from below (Hager 1984): sums over a few likely rows.
-
-        The second value is the Frobenius norm, as the root mean square over random signs.
-        """
+    ) -> float:
+        """Infinity norm of D diag(scale) from below (Hager 1984): sums over a few likely rows."""
         weights = np.asarray(scale, np.float64)[:, None]
         both = (self.apply, self.apply_transpose)
         forth, back = both[::-1] if transposed else both
         count = len(self.terms) if transposed else self.unknowns
         x = np.random.default_rng(0).choice([-1.0, 1.0], (count, _STARTS))
-        best = frobenius = 0.0
+        best = 0.0
         for step in range(_STARTS):
             with np.errstate(over="ignore", invalid="ignore"):
                 y = weights * back(x)
                 size = float(np.abs(y).sum(axis=0).max())
             if not np.isfinite(size):
-                return math.inf, math.inf
-            if not step:
-                largest = float(np.abs(y).max()) or 1.0
-                frobenius = largest * float(np.linalg.norm(y / largest)) / math.sqrt(_STARTS)
+                return math.inf
             if step and size <= best:
                 break
             best = size if step else 0.0
             z = forth(weights * np.where(y < 0, -1.0, 1.0))
             x = np.zeros_like(x)
             x[np.argmax(np.abs(z), axis=0), np.arange(_STARTS)] = 1
-        return best, frobenius
+        return best
+
+    def _spread(self, *scales: Floats) -> list[float]:
+        """Frobenius norms of D diag(scale), as root mean squares over random signs."""
+        signs = np.random.default_rng(0).choice([-1.0, 1.0], (self.unknowns, _STARTS))
+        with np.errstate(over="ignore", invalid="ignore"):
+            rows = self.apply_transpose(signs)
+            return [_norm(scale[:, None] * rows) / math.sqrt(_STARTS) for scale in scales]
+
+
+def _norm(matrix: Floats) -> float:
+    """Frobenius norm without overflow of the squares; infinite where an entry is no number."""
+    largest = float(np.abs(matrix).max(initial=0.0))
+    if not math.isfinite(largest):
+        return math.inf
+    return largest * float(np.linalg.norm(matrix / (largest or 1.0)))

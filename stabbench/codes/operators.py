@@ -23,6 +23,11 @@ class Operator(ABC):
     def apply(self, blocks: Array, precision: Precision) -> Array:
         """The images of `blocks` (unknowns, L, ...), rounded to the storage of `precision`."""
 
+    @property
+    def summands(self) -> int:
+        """The most blocks that one row adds up."""
+        return self.unknowns
+
     @abstractmethod
     def overhead(self, length: int) -> Array:
         """Blocks stored per row, in units of one data block of `length` rows, shape (rows,)."""

@@ -173,6 +173,11 @@ class Toeplitz(ShiftMap):
             return coded
         return checked(precision.store(coded), precision.storage_dtype(np.iscomplexobj(blocks)))
 
+    @property
+    def summands(self) -> int:
+        """The most blocks that one worker holds."""
+        return int((self.table != ABSENT).sum(axis=1).max())
+
     def overhead(self, length: int) -> Array:
         """Rows stored per coded block in units of a data block, 1 + c max_j t[i,j] / length."""
         return 1 + self.chunk * longest_shifts(self.table) / length

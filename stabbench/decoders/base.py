@@ -97,6 +97,10 @@ class Decoder(ABC):
     may_fail: ClassVar[bool] = False
     """Whether patterns of full rank can be beyond this decoder; its plans then say `solved`."""
 
+    def unit(self, precision: Precision) -> float:
+        """Unit round-off of the decoder's own arithmetic."""
+        return precision.decoding.unit
+
     @abstractmethod
     def accepts(self, code: Code) -> str:
         """Why this decoder cannot decode `code`, an empty string where it can."""

@@ -117,6 +117,10 @@ class Zigzag(Decoder):
     source: ClassVar[str] = "Sung, Gong, ISIT 2013; Gollakota, Katabi, SIGCOMM 2008"
     uses_spare: ClassVar[bool] = False
 
+    def unit(self, precision: Precision) -> float:
+        """Unit round-off of what the samples are kept in between two steps."""
+        return precision.unit if self._store(precision) else super().unit(precision)
+
     def accepts(self, code: Code) -> str:
         """Shift-and-add codes."""
         return "" if isinstance(code, ShiftAdd) else "it needs a shift-and-add code"

@@ -42,6 +42,15 @@ class Problem(ABC):
         """Why the problem cannot be coded with `code`, an empty string where it can."""
         return code.refuses(self.name)
 
+    @property
+    def degree(self) -> int:
+        """The degree of a reply as a polynomial in one coded operand."""
+        return 1
+
+    @abstractmethod
+    def summands(self, blocks: tuple[Array, ...]) -> int:
+        """Terms of the sums that a worker computes, 0 where it computes nothing of its own."""
+
     @abstractmethod
     def operands(self, precision: Precision, seed: int) -> tuple[Array, ...]:
         """The operands, rounded to the storage of `precision`."""

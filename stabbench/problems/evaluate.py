@@ -64,6 +64,10 @@ class Evaluate(Problem):
         """The K blocks (K, L, columns), padded with zero rows, rounded to storage."""
         return (cut(precision.store(self.data.matrix(seed)), self.partitions),)
 
+    def summands(self, blocks: tuple[Array, ...]) -> int:
+        """Columns of a block, or for powers one for every multiplication."""
+        return int(blocks[0].shape[2]) if self.function == "gram" else self.degree
+
     def exact(self, operands: tuple[Array, ...], reference: str) -> Exact:
         """Values of f at every block as pairs, shape (K, L, L) or (K, L, columns)."""
         (blocks,) = operands

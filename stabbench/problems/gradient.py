@@ -60,6 +60,10 @@ class Gradient(Problem):
             return (precision.store(matrix[: self.partitions]),)
         return (precision.store(softmax_gradients(matrix, labels, self.partitions, seed)),)
 
+    def summands(self, blocks: tuple[Array, ...]) -> int:
+        """None: what a worker sends is its share."""
+        return 0
+
     def exact(self, operands: tuple[Array, ...], reference: str) -> Exact:
         """The sum as a pair, shape (1, l)."""
         ones = np.ones((1, self.partitions))

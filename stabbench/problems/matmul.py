@@ -53,6 +53,10 @@ class Matmul(Problem):
         right = self.data.vector(seed, left.shape[1], columns)
         return precision.store(left), precision.store(right)
 
+    def summands(self, blocks: tuple[Array, ...]) -> int:
+        """Columns of a block."""
+        return int(blocks[0].shape[2])
+
     def exact(self, operands: tuple[Array, ...], reference: str) -> Exact:
         """The product as a pair, shape (r, t)."""
         return Exact(*REFERENCES[reference](*operands))

@@ -45,6 +45,10 @@ class Matvec(Problem):
         vector = self.data.vector(seed, matrix.shape[1], self.vectors)
         return precision.store(matrix), precision.store(vector)
 
+    def summands(self, blocks: tuple[Array, ...]) -> int:
+        """Columns of A."""
+        return int(blocks[1].shape[0])
+
     def exact(self, operands: tuple[Array, ...], reference: str) -> Exact:
         """A X as a pair, shape (rows, vectors)."""
         return Exact(*REFERENCES[reference](*operands))

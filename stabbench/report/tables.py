@@ -24,7 +24,11 @@ STAGES_NOTE = (
     "stages are relative errors at the worst survivor set, on the first rows of every block; "
     "their vectors add up to the error"
 )
-PREDICTED_NOTE = "predictions are -log10 of u a(F) and u κ₂, each at its own worst survivor set"
+PREDICTED_NOTE = (
+    "bound, expected and u κ₂ are -log10 of predicted errors, each at its own worst survivor set: "
+    "by a(F), by the root-mean-square amplification, by the condition number; a ratio is the "
+    "error of a stage over its own bound, and a large one accuses the stage"
+)
 COST_NOTE = (
     "storage is the part of the coded operand that one worker holds; encode and compute are for "
     "all workers, decode is the mean over survivor sets, planning included"
@@ -133,8 +137,10 @@ def why(records: Sequence[Record]) -> Iterator[Table]:
         *(Column(stage, stage, "number", 3) for stage in stages),
         Column("dominant", "largest stage", importance=2),
         Column("digits_worst", "digits worst", "digits", 0),
-        Column("digits_amplification", "predicted by a(F)", "digits", 1),
-        Column("digits_kappa", "predicted by κ₂", "digits", 1),
+        Column("digits_expected", "expected", "digits", 1),
+        Column("digits_bound", "bound by a(F)", "digits", 2),
+        Column("digits_kappa", "u κ₂", "digits", 2),
+        *(Column(f"ratio_{stage}", f"{stage} ratio", "number", 4) for stage in stages),
         Column("trusted", "first order holds", "share", 5),
         DATA,
     )
@@ -319,7 +325,9 @@ def _why(e: Entry, stages: Sequence[str]) -> dict[str, Any]:
         **parts,
         "dominant": max(known, key=lambda stage: known[stage]) if known else None,
         "digits_worst": e.digits(),
-        "digits_amplification": as_digits(e.value("predicted_error")),
+        **{f"ratio_{stage}": e.value("stage_ratios", stage) for stage in stages},
+        "digits_expected": as_digits(e.value("expected_error")),
+        "digits_bound": as_digits(e.value("predicted_error")),
         "digits_kappa": None if kappa is None else as_digits(e.unit * kappa),
         "trusted": e.value("trusted"),
     }

@@ -14,6 +14,7 @@ from stabbench.analysis.conditions import Conditions
 from stabbench.analysis.metrics import Statistic
 from stabbench.analysis.noise import Noise, formula, noise
 from stabbench.analysis.patterns import case_patterns
+from stabbench.analysis.prediction import Prediction, predict
 from stabbench.analysis.structure import Choice, Structure, Trial, block_lengths
 from stabbench.analysis.structures import structure_of
 from stabbench.analysis.survivors import Policy, policy
@@ -36,8 +37,6 @@ AUTO = "auto"
 BATCH_BYTES = 1 << 26
 FILES = ("file", "generator", "table", "tableB")
 """Parameters of codes that name a file."""
-TRUSTED = 0.1
-"""Largest a(F) times unit round-off of the decoder at which first-order error theory holds."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -209,6 +208,7 @@ def run(case: Case) -> Record:
         measures["notes"] = [*measures.get("notes", []), f"no error budget: {split}"]
     else:
         measures["budget"] = dataclasses.asdict(split)
+        measures |= stage_ratios(measures)
     reason = "" if found.decodable.all() else first_undecodable(found, patterns)
     return Record(case, "ok", reason, measures, label)
 
@@ -224,7 +224,10 @@ def decode_all(
 ) -> Array:
     """Decode every trial, add what was measured to `measures`, return the errors (trials, P)."""
     relative, componentwise, seconds = measure(setup, choice.system, decodable, trials)
-    measures |= error_statistics(setup, found, decodable, relative, componentwise)
+    prediction = predict(choice, structure, found.only(found.decodable), trials[0].blocks)
+    if "approximate" in setup.code.groups or setup.noise:
+        prediction = prediction.distrusted()
+    measures |= error_statistics(prediction, decodable, relative, componentwise)
     measures |= structure.measures(choice, decodable, trials, relative)
     measures |= noise_statistics(setup, choice, decodable, relative, trials)
     measures["seconds"] = {
@@ -296,20 +299,17 @@ def condition_statistics(found: Conditions, patterns: Array) -> dict[str, Any]:
         "condition_number_F": Statistic.of(found.kappa_F, patterns),
         "condition_number_1": Statistic.of(found.kappa_1, patterns),
         "amplification": Statistic.of(found.amplification, patterns),
+        "rms_amplification": Statistic.of(found.rms_amplification, patterns),
         **{name: Statistic.of(values, patterns) for name, values in found.others.items()},
     }
 
 
 def error_statistics(
-    setup: Setup, found: Conditions, patterns: Array, relative: Array, componentwise: Array
+    prediction: Prediction, patterns: Array, relative: Array, componentwise: Array
 ) -> dict[str, Any]:
     """Statistics of errors, squared errors and test ratios over the decodable patterns."""
-    growth = getattr(found, setup.decoder.growth)[found.decodable]
-    predicted = setup.precision.unit * growth
-    trusted = setup.precision.decoding.unit * growth < TRUSTED
-    if "approximate" in setup.code.groups or setup.noise:
-        trusted = np.zeros_like(trusted)  # rounding does not explain the error
-    measures = {
+    predicted, trusted = prediction.total, prediction.trusted
+    measures: dict[str, Any] = {
         "relative_error": Statistic.of(relative, patterns),
         "componentwise_error": Statistic.of(componentwise, patterns),
         "nmse": float(np.mean(relative**2)),
@@ -318,18 +318,33 @@ def error_statistics(
             "worst": float(metrics.digits(relative.max())),
         },
         "predicted_error": Statistic.of(predicted, patterns),
+        "expected_error": Statistic.of(prediction.expected, patterns),
         "distribution": metrics.distribution(relative),
         "trusted": float(trusted.mean()),
     }
     if trusted.any():
         ratios = relative[:, trusted] / predicted[trusted]
         measures["test_ratio"] = worst = Statistic.of(ratios, patterns[trusted])
-        at = np.flatnonzero((patterns == _row(worst.worst_survivors, patterns)).all(axis=1))[0]
+        at = _place(worst, patterns)
         measures["ratio_digits"] = {
             "measured": float(metrics.digits(relative[worst.worst_trial, at])),
             "predicted": float(metrics.digits(predicted[at])),
         }
+    at = _place(measures["relative_error"], patterns)
+    if trusted[at]:
+        measures["predicted_stages"] = prediction.at(at)
     return measures
+
+
+def stage_ratios(measures: dict[str, Any]) -> dict[str, Any]:
+    """Every stage of the budget over what was predicted of it, where theory predicts anything."""
+    predicted = measures.get("predicted_stages", {})
+    ratios = {
+        stage: error / predicted[stage]
+        for stage, error in measures["budget"].items()
+        if predicted.get(stage)
+    }
+    return {"stage_ratios": ratios} if ratios else {}
 
 
 def noise_statistics(
@@ -345,8 +360,10 @@ def noise_statistics(
     return measures
 
 
-def _row(survivors: tuple[int, ...], patterns: Array) -> Array:
-    return np.isin(np.arange(patterns.shape[1]), survivors)
+def _place(statistic: Statistic, patterns: Array) -> int:
+    """The number of the pattern of the worst value."""
+    row = np.isin(np.arange(patterns.shape[1]), statistic.worst_survivors)
+    return int(np.flatnonzero((patterns == row).all(axis=1))[0])
 
 
 def storage(system: System, length: int) -> float:

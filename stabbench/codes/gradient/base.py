@@ -114,6 +114,11 @@ class Held(Operator):
         start = np.concatenate([[0], np.cumsum(self.placement.sum(axis=1))])
         return start, np.nonzero(self.placement)[1]
 
+    @property
+    def summands(self) -> int:
+        """Entries of a piece times the most partitions that enter one reply."""
+        return int(self.placement.sum(axis=1).max()) * self.reduction
+
     def overhead(self, length: int) -> Array:
         """The reduction m per partition held: a worker's share of the data is its load over K."""
         return np.asarray(self.placement.sum(axis=1) * float(self.reduction))

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 NAME = "prediction"
 CAPTION = (
     "Every point is a case: its worst error against what its worst condition number (left) and its "
-    "worst amplification (right) predict. On the line, error and prediction are equal; points "
-    "above it lost more digits than predicted, points far below it fewer. Arrow heads at an edge: "
+    "worst root-mean-square amplification (right) let expect. On the line, error and prediction "
+    "are equal; points above it lost more digits, points far below it fewer. Arrow heads at an edge: "
     "infinite (filled: overflow, undecodable survivor sets) or beyond the axis (open)."
 )
 COLUMNS = (
@@ -25,9 +25,11 @@ COLUMNS = (
     Column("kappa", "worst κ₂", "number"),
     Column("amplification", "worst a(F)", "number"),
     Column("kappa_error", "u κ₂", "number"),
-    Column("amplification_error", "u a(F)", "number"),
+    Column("rms_amplification", "worst rms amplification", "number"),
+    Column("expected_error", "expected error", "number"),
+    Column("bound", "bound by a(F)", "number"),
 )
-PREDICTED = ("kappa_error", "amplification_error")
+PREDICTED = ("kappa_error", "expected_error")
 
 
 def prediction(records: Sequence[Record]) -> Iterator[Plot]:
@@ -40,14 +42,15 @@ def prediction(records: Sequence[Record]) -> Iterator[Plot]:
 
 
 def _values(e: Entry) -> dict[str, Any]:
-    predicted = e.value("predicted_error")
     kappa = e.value("condition_number")
     return {
         "unit": e.unit,
         "kappa": kappa,
-        "amplification": None if predicted is None else predicted / e.unit,
+        "amplification": e.value("amplification"),
+        "rms_amplification": e.value("rms_amplification"),
         "kappa_error": None if kappa is None else e.unit * kappa,
-        "amplification_error": predicted,
+        "expected_error": e.value("expected_error"),
+        "bound": e.value("predicted_error"),
     }
 
 
@@ -67,5 +70,5 @@ def draw(data: Table) -> "Figure":
             color="#444444",
         )
     left.set_xlabel("predicted: u κ₂")
-    right.set_xlabel("predicted: u a(F)")
+    right.set_xlabel("expected by rms amplification")
     return figure
