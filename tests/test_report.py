@@ -69,6 +69,7 @@ def record(
             "condition_number": statistic(10.0, 100.0),
             "amplification": statistic(5.0, 50.0),
             "predicted_error": statistic(5.0 * 2**-24, 50.0 * 2**-24),
+            "expected_error": statistic(2.0 * 2**-24, 10.0 * 2**-24),
             "distribution": [error / 10, error / 10, error],
             "seconds": {"encode": 1e-3, "compute": 2e-3, "decode": 3e-6},
             "budget": {"encode": 1e-7, "compute": 3e-7, "decode": 2e-7, "total": 4e-7},
@@ -215,7 +216,8 @@ def test_the_budget_names_its_largest_stage_and_predictions() -> None:
     (table,) = tables.why([record()])
     (row,) = table.records()
     assert row["dominant"] == "compute"
-    assert row["digits_amplification"] == pytest.approx(-math.log10(50 * 2**-24))
+    assert row["digits_bound"] == pytest.approx(-math.log10(50 * 2**-24))
+    assert row["digits_expected"] == pytest.approx(-math.log10(10 * 2**-24))
     assert row["digits_kappa"] == pytest.approx(-math.log10(100 * 2**-24))
 
 

@@ -57,12 +57,11 @@ def rms_amplification(decoding: Array, received: Array, wanted: float) -> Array:
     --------
     >>> inverse, rows = np.array([[[1.0, 0.0], [-1.0, 1.0]]]), np.array([[[1.0, 0.0], [1.0, 1.0]]])
     >>> float(rms_amplification(inverse, rows, 2**0.5)[0])
-    1.4142135623730951
+    1.41421356
     """
-    sizes = frobenius_norm(received[:, :, None, :].reshape(-1, 1, received.shape[2]))
     with np.errstate(over="ignore", invalid="ignore"):
-        spread = decoding * sizes.reshape(len(received), 1, -1)
-        return np.asarray(frobenius_norm(spread) / wanted)
+        sizes = frobenius_norm(received[:, :, None, :])
+        return np.asarray(frobenius_norm(decoding * sizes[:, None, :]) / wanted)
 
 
 def elimination_amplification(decoding: Array, received: Array) -> Array:

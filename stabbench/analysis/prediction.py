@@ -8,9 +8,9 @@ import numpy as np
 
 from stabbench.analysis.conditions import Conditions
 from stabbench.analysis.structure import Choice, Structure
+from stabbench.arithmetic.precision import Precision
 
 Array = np.ndarray[Any, np.dtype[Any]]
-STAGES = ("approximation", "encode", "compute", "decode")
 ROUNDING = 1 / math.sqrt(3)
 """Root mean square, in unit round-offs, of errors that are uniform between minus and plus one."""
 TRUSTED = 0.1
@@ -22,9 +22,10 @@ class Prediction:
     """Relative errors of every pattern as theory predicts them, each of shape (P,).
 
     The size of one rounding, grown by the code: rounding errors are independent, of root mean
-    square u / sqrt(3), and a sum of N terms adds up sqrt((N + 1) / 2) of them. The bound lets the
-    errors of all replies add up with the worst signs, by a(F); what is expected lets them add up
-    as independent numbers do, by the root-mean-square amplification.
+    square u / sqrt(3), and a sum of N terms collects sqrt((N + 1) / 2) of them. The bound lets the
+    errors of all replies add up with the worst signs, by a(F), whose sums over the terms of a share
+    hold the roundings of encoding already; what is expected lets them add up as independent
+    numbers do, by the root-mean-square amplification.
 
     Attributes
     ----------
@@ -81,43 +82,32 @@ def predict(
     N. J. Higham, Accuracy and Stability of Numerical Algorithms (2002), chapters 3, 7 and 9; sums
     of independent rounding errors: N. J. Higham, T. Mary, SIAM J. Sci. Comput. 41 (2019) A2815.
     """
-    sizes = stage_units(choice, structure, blocks)
+    task = choice.problem
+    assert task is not None
+    worked, encoders = task.summands(blocks), choice.system.encoders
+    units = {
+        "approximation": ROUNDING * choice.precision.unit * structure.coefficient_roundings(choice),
+        "encode": task.degree * len(encoders) ** 0.5 * _sum_unit(choice.precision, 1),
+        "compute": _sum_unit(choice.precision, worked) if worked else 0.0,
+    }
+    sums = [_sum_unit(choice.precision, encoder.summands) for encoder in encoders]
+    typical = math.hypot(
+        units["approximation"], task.degree * math.hypot(*sums), units["compute"]
+    )
     a, growth = found.amplification, getattr(found, choice.decoder.growth)
     own = choice.decoder.unit(choice.precision)
-    bounds = {name: _grown(size, a) for name, size in sizes.items()}
+    bounds = {name: _grown(unit, a) for name, unit in units.items()}
     received = 1 + np.asarray(sum(bounds.values()))
     bounds["decode"] = _grown(own, growth) * received
     with np.errstate(invalid="ignore", over="ignore"):
         excess = np.where(np.isfinite(a) & (a > 0), growth / np.where(a > 0, a, 1), np.inf)
-        spread = _grown(math.hypot(*sizes.values()), found.rms_amplification)
+        spread = _grown(typical, found.rms_amplification)
         decoded = _grown(own, found.rms_amplification) * excess * (1 + spread)
-    trusted = _grown(own, growth) < TRUSTED
-    return Prediction(bounds, np.hypot(spread, decoded), trusted)
+    return Prediction(bounds, np.hypot(spread, decoded), _grown(own, growth) < TRUSTED)
 
 
-def stage_units(
-    choice: Choice, structure: Structure, blocks: tuple[Array, ...]
-) -> dict[str, float]:
-    """Root mean square of the rounding errors of every stage but decoding, for numbers of size 1.
-
-    Parameters are those of `predict`.
-    """
-    task, precision = choice.problem, choice.precision
-    assert task is not None
-    encoded = math.hypot(
-        *(_sum_unit(choice, encoder.summands) for encoder in choice.system.encoders)
-    )
-    worked = task.summands(blocks)
-    return {
-        "approximation": ROUNDING * precision.unit * structure.coefficient_roundings(choice),
-        "encode": encoded * task.degree,
-        "compute": _sum_unit(choice, worked) if worked else 0.0,
-    }
-
-
-def _sum_unit(choice: Choice, terms: int) -> float:
-    """Root mean square of the error of a sum in work arithmetic that is stored."""
-    precision = choice.precision
+def _sum_unit(precision: Precision, terms: int) -> float:
+    """Root mean square of the error of a sum in work arithmetic that is stored, of size 1."""
     work = float(np.finfo(precision.work).eps) / 2 * math.sqrt((terms + 1) / 2)
     if precision.storage.holds(precision.work):
         return ROUNDING * work

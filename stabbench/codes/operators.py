@@ -62,6 +62,11 @@ class Dense(Operator):
         """Number of unknown blocks."""
         return self.coefficients.shape[1]
 
+    @property
+    def summands(self) -> int:
+        """The most coefficients of a row that are not zero."""
+        return int(np.count_nonzero(self.coefficients.rounded("float64"), axis=1).max())
+
     def matrix(self, precision: Precision) -> Array:
         """The coefficients, each rounded once to the storage of `precision`, (rows, unknowns)."""
         return self.coefficients.rounded(precision)

@@ -34,12 +34,18 @@ TERMS = {
         "error of about u κ₂, often too pessimistic."
     ),
     "amplification a(F)": (
-        "‖ |D| |Φ| ‖∞ / ‖T‖∞ for the decoding operator D on the replies Φ of the survivors F: how "
-        "much the rounding of replies can grow. Predicts an error of about u a(F)."
+        "‖ |D| |Φ| ‖∞ / ‖T‖∞ for the decoding operator D on the replies Φ of the survivors F, a "
+        "condition number of Skeel’s type: how much rounding can grow if all errors add up. It "
+        "gives the bound of every stage."
+    ),
+    "expected error": (
+        "Rounding of every stage, grown as independent errors grow: by the root-mean-square "
+        "amplification ‖D diag(‖Φᵣ‖₂)‖F / ‖T‖F. Usually within a factor 3 of the worst error."
     ),
     "test ratio": (
-        "Relative error / (u a(F)). Up to order 10 for a sound decoder; far more means that the "
-        "decoder itself loses digits."
+        "Relative error / bound, the sum of the bounds of the stages. At most of order one for a "
+        "sound decoder; far more means that a stage loses digits beyond its arithmetic, and the "
+        "ratio of each stage says which."
     ),
     "u": (
         "Unit round-off of what is stored and sent: 2⁻⁵³ for float64, 2⁻²⁴ for float32, 2⁻¹¹ for "
