@@ -117,9 +117,8 @@ def test_a_decoder_that_loses_six_digits_is_accused_by_its_own_stage(tmp_path: P
     """Mixed precision hides them: the total error is that of float32 shares."""
     file = tmp_path / "lossy.py"
     file.write_text(LOSSY)
-    sound, lossy = (
-        measured("dct", 10, "float32/float64", f"{file}:Lossy[loss={loss}]") for loss in ("0", "1e-9")
-    )
+    decoders = (f"{file}:Lossy[loss={loss}]" for loss in ("0", "1e-9"))
+    sound, lossy = (measured("dct", 10, "float32/float64", decoder) for decoder in decoders)
     assert lossy.relative_error.worst == pytest.approx(sound.relative_error.worst, rel=1e-3)
     assert lossy.test_ratio.worst == pytest.approx(sound.test_ratio.worst, rel=1e-3)
     assert sound.stage_ratios["decode"] < 1
@@ -180,7 +179,8 @@ def test_root_mean_square_amplification_is_its_definition(name: str) -> None:
     found = structure_of(built, system).conditions(choice, patterns)
     for p in np.flatnonzero(found.decodable):
         if not getattr(built, "approximate", False):
-            assert found.rms_amplification[p] == pytest.approx(spread(choice, patterns[p]), rel=1e-6)
+            expected = spread(choice, patterns[p])
+            assert found.rms_amplification[p] == pytest.approx(expected, rel=1e-6)
         assert found.rms_amplification[p] <= found.amplification[p] * len(patterns[p]) ** 0.5
 
 

@@ -87,7 +87,7 @@ def conditions(generator: Coefficients, rows: Array, target: Array | None = None
     """
     count = len(rows)
     names = ("kappa_2", "kappa_F", "kappa_1", "amplification", "elimination", "rms_amplification")
-    values: dict[str, Array] = {name: np.full(count, np.inf) for name in names}
+    values: dict[str, Any] = {name: np.full(count, np.inf) for name in names}
     decodable = np.zeros(count, dtype=bool)
     step = max(1, BATCH_ENTRIES // max(1, generator.shape[1] * rows.shape[1]))
     matrix = generator.rounded("float64")
@@ -115,7 +115,7 @@ def conditions(generator: Coefficients, rows: Array, target: Array | None = None
         if rows.shape[1] == generator.shape[1]:
             own = elimination_amplification(decoder, received) / size
             values["elimination"][at] = np.maximum(own, values["amplification"][at])
-    return Conditions(decodable, **values)
+    return Conditions(decodable=decodable, **values)
 
 
 def merged(parts: list[tuple[Array, Conditions]]) -> Conditions:

@@ -42,7 +42,8 @@ class Function(Product):
         growth = np.array([np.abs(matrix).sum(axis=1).max() for matrix in matrices])
         decodable = np.ones(len(patterns), dtype=bool)
         spread = np.array([frobenius_norm(matrix) / len(matrix) ** 0.5 for matrix in matrices])
-        return Conditions(decodable, *kappa.T, growth, growth, spread)
+        first, second, third = kappa.T
+        return Conditions(decodable, first, second, third, growth, growth, spread)
 
     def coefficient_roundings(self, choice: Choice) -> float:
         """Of the generator, by the degree of f, and of the reply map."""

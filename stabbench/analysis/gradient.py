@@ -135,7 +135,8 @@ def exact_conditions(code: GradientCode, arrived: Array, spare: str = "use") -> 
         growth = (np.abs(weights) * sizes).sum(axis=2).max(axis=1)
     spread = _rms_amplification(code, weights)
     growth[~decodable] = spread[~decodable] = np.inf
-    return Conditions(decodable, *kappas, growth, growth, spread)
+    first, second, third = kappas
+    return Conditions(decodable, first, second, third, growth, growth, spread)
 
 
 def _rms_amplification(code: GradientCode, weights: Array) -> Array:
@@ -279,7 +280,9 @@ def _approximate(choice: Choice, code: GradientCode, arrived: Array) -> Conditio
     kappas = _rank_conditions(code.encoding.rounded("float64"), arrived)
     return Conditions(
         np.ones(count, dtype=bool),
-        *kappas,
+        kappas[0],
+        kappas[1],
+        kappas[2],
         growth,
         growth,
         spread,

@@ -91,9 +91,7 @@ def predict(
         "compute": _sum_unit(choice.precision, worked) if worked else 0.0,
     }
     sums = [_sum_unit(choice.precision, encoder.summands) for encoder in encoders]
-    typical = math.hypot(
-        units["approximation"], task.degree * math.hypot(*sums), units["compute"]
-    )
+    typical = math.hypot(units["approximation"], task.degree * math.hypot(*sums), units["compute"])
     a, growth = found.amplification, getattr(found, choice.decoder.growth)
     own = choice.decoder.unit(choice.precision)
     bounds = {name: _grown(unit, a) for name, unit in units.items()}

@@ -65,9 +65,7 @@ class Shifts(Structure):
             self._worst_densely(choice, line, uses, values, sparse)
         others = {name: values[name] for name in (*NORMS, *grows)}
         known = {name: values[name] for name in MEASURES}
-        return Conditions(
-            decodable, **known, elimination=values["amplification"], others=others
-        )
+        return Conditions(decodable, **known, elimination=values["amplification"], others=others)
 
     def _worst_densely(
         self, choice: Choice, line: Line, uses: list[Any], values: dict[str, Array], sparse: Any

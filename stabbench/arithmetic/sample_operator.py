@@ -127,9 +127,7 @@ class SampleOperator(ABC):
         unit[numbers, np.arange(len(numbers))] = 1
         return self.apply_transpose(unit)
 
-    def _estimate(
-        self, scale: npt.NDArray[np.generic], *, transposed: bool = False
-    ) -> float:
+    def _estimate(self, scale: npt.NDArray[np.generic], *, transposed: bool = False) -> float:
         """Infinity norm of D diag(scale) from below (Hager 1984): sums over a few likely rows."""
         weights = np.asarray(scale, np.float64)[:, None]
         both = (self.apply, self.apply_transpose)

@@ -17,8 +17,8 @@ NAME = "prediction"
 CAPTION = (
     "Every point is a case: its worst error against what its worst condition number (left) and its "
     "worst root-mean-square amplification (right) let expect. On the line, error and prediction "
-    "are equal; points above it lost more digits, points far below it fewer. Arrow heads at an edge: "
-    "infinite (filled: overflow, undecodable survivor sets) or beyond the axis (open)."
+    "are equal; points above it lost more digits, points far below it fewer. Arrow heads at an "
+    "edge: infinite (filled: overflow, undecodable survivor sets) or beyond the axis (open)."
 )
 COLUMNS = (
     Column("unit", "u", "number"),

@@ -85,9 +85,9 @@ def shift_add(records: Sequence[Record]) -> Iterator[Plot]:
 def _length(found: Sequence[Entry], precision: str) -> Plot:
     title = f"Error of shift-and-add codes against block length, {precision}"
     caption = (
-        "Filled: median over survivor sets; open: worst. Dotted: the bound by a(F) of the decoder's "
-        "own operator at its worst. Solid lines: from both ends; dash-dotted: "
-        "forward; dashed: least squares. Open arrow heads: beyond the axis."
+        "Filled: median over survivor sets; open: worst. Dotted: the bound by a(F) of the "
+        "decoder's own operator at its worst. Solid lines: from both ends; dash-dotted: forward; "
+        "dashed: least squares. Open arrow heads: beyond the axis."
     )
     rows = [
         _place(e)
