@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import stabbench as sb
-from stabbench.analysis.conditions import operators_of, stored_reply
-from stabbench.analysis.prediction import Prediction
+from stabbench.analysis.conditions import Conditions, operators_of, stored_reply
+from stabbench.analysis.prediction import predict
 from stabbench.analysis.structure import Choice
 from stabbench.analysis.structures import structure_of
 from stabbench.arithmetic.precision import precision
@@ -21,6 +21,7 @@ from stabbench.codes.registry import CODES, code
 from stabbench.decoders.registry import usual_decoder
 from stabbench.decoders.weights import exact_weights
 from stabbench.errors import InputError
+from stabbench.problems.registry import data, problem
 from stabbench.sweeps.case import Record
 from tests.support import NEEDS_FILE, PARAMETERS, linear_classes
 
@@ -240,11 +241,15 @@ def test_the_prediction_of_noise_and_of_approximation_is_not_trusted() -> None:
         assert not {"test_ratio", "stage_ratios", "predicted_stages"} & set(record.measures)
 
 
-def test_nothing_that_grows_without_limit_is_nothing() -> None:
-    """A stage without rounding predicts no error, even where the amplification is infinite."""
-    bounds = {"encode": np.array([1.0]), "decode": np.array([2.0])}
-    assert Prediction(bounds, np.ones(1), np.ones(1, bool)).at(0) == {
-        "encode": 1.0,
-        "decode": 2.0,
-        "total": 3.0,
-    }
+def test_a_stage_without_rounding_predicts_nothing_however_large_the_amplification() -> None:
+    """Workers of gradient codes send their shares: zero times an infinite growth is zero."""
+    built = code("cyclic-mds", 5, 1)
+    system, kind = built.system("gradient"), precision("float32")
+    task = problem("gradient", data("gaussian[columns=6]"), 1, 5)
+    choice = Choice(built, system, usual_decoder(built), kind, "use", task)
+    blocks = task.blocks(system, task.operands(kind, 0))
+    endless = np.full(1, np.inf)
+    found = Conditions(np.ones(1, bool), *[endless] * 6)
+    stages = predict(choice, structure_of(built, system), found, blocks).at(0)
+    assert stages["compute"] == 0
+    assert stages["encode"] == stages["total"] == np.inf
