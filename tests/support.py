@@ -1,4 +1,4 @@
-"""What several tests share: the codes and decoders under test, the command line in process."""
+"""What several tests share: codes and decoders under test, files, the command line in process."""
 
 import contextlib
 import io
@@ -10,12 +10,15 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import pytest
 
 from stabbench.arithmetic.precision import ALLOWED
 from stabbench.cli import main
 from stabbench.codes.base import LinearCode
 from stabbench.codes.registry import CODES, code
 from stabbench.decoders.registry import DECODERS
+from stabbench.errors import InputError
+from stabbench.files import read_array
 
 Array = np.ndarray[Any, np.dtype[Any]]
 ROOT = Path(__file__).parents[1]
@@ -122,3 +125,19 @@ def child_environment(**changes: str) -> dict[str, str]:
 def program(*arguments: Any) -> list[str]:
     """The command line as a subprocess."""
     return [sys.executable, "-m", "stabbench", *map(str, arguments)]
+
+
+def fault(path: Path | str, **options: Any) -> str:
+    """The message of the InputError of a file: one line that names the path and what is allowed."""
+    with pytest.raises(InputError) as caught:
+        read_array(path, **options)
+    message = str(caught.value)
+    assert "\n" not in message
+    assert "allowed" in message
+    return message
+
+
+def saved(path: Path, content: bytes | str) -> Path:
+    """Write a file."""
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    return path

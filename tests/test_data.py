@@ -28,27 +28,13 @@ from stabbench.files.delimited import parse_table
 from stabbench.problems import registry
 from stabbench.problems.data import FAMILIES, BreastCancer, Digits, File, dataset
 from stabbench.problems.families import Gaussian, Graded, IllScaled, Uniform
+from tests.support import fault, saved
 
 M = np.array([[0.1, -2.5, 3.0], [1e-300, 0.5, 1e300]])
 FLATTERING = (
     "integer-valued: small integers decode exactly in floating point, errors are flattering"
 )
 BANNER = "%%MatrixMarket matrix "
-
-
-def fault(path: Path | str, **options: Any) -> str:
-    """The message of the InputError: one line that names the path and what is allowed."""
-    with pytest.raises(InputError) as caught:
-        read_array(path, **options)
-    message = str(caught.value)
-    assert "\n" not in message
-    assert "allowed" in message
-    return message
-
-
-def saved(path: Path, content: bytes | str) -> Path:
-    path.write_bytes(content.encode() if isinstance(content, str) else content)
-    return path
 
 
 def npy(array: Any, **options: Any) -> bytes:
@@ -187,6 +173,33 @@ def test_text_gives_every_bit_back(array: Any, separator: str, comma: bool) -> N
     np.testing.assert_array_equal(found, array)
 
 
+@pytest.mark.parametrize(
+    ("word", "value"),
+    [
+        ("1.0D+05", 1e5),
+        ("-2.5d-03", -2.5e-3),
+        (".5D0", 0.5),
+        ("7.D2", 700.0),
+        ("1.25-105", 1.25e-105),
+        ("+1.25+105", 1.25e105),
+    ],
+)
+def test_exponents_of_fortran(tmp_path: Path, word: str, value: float) -> None:
+    files = {
+        "a.mtx": f"{BANNER}coordinate real general\n1 1 1\n1 1 {word}\n",
+        "b.mtx": f"{BANNER}array complex general\n1 1\n{word} 0\n",
+        "a.csv": f"{word},1\n",
+        "a.txt": f"height width\n{word} 1\n",
+        "b.txt": f"{word.replace('.', ',')};1,5\n",
+    }
+    for name, text in files.items():
+        assert read_array(saved(tmp_path / name, text))[0][0, 0] == value
+    for other in ("1D", "D5", "1.0D5.0", "1.0-5", "1.0DD5", "1-2", "0x1D2"):
+        assert "is no number" in fault(saved(tmp_path / "a.csv", f"{other},1\n1,2\n"))
+        body = f"array real general\n1 1\n{other}\n"
+        assert "is no number" in fault(saved(tmp_path / "a.mtx", BANNER + body))
+
+
 def test_what_numpy_saves_as_text_is_read(tmp_path: Path) -> None:
     for array in (M, M[:, :1], M + 1j * M[::-1]):
         np.savetxt(tmp_path / "a.txt", array, header="two lines\nof words")
@@ -256,6 +269,38 @@ def test_matrix_market_repeated_entries_are_added_and_said(tmp_path: Path) -> No
     found, notes = read_array(saved(tmp_path / "a.mtx", BANNER + body))
     np.testing.assert_array_equal(found, [[2.0, 1.75], [1.75, 0.0]])
     assert notes[0] == "2 repeated entries: added"
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+@pytest.mark.parametrize(
+    "head", ["%%MatrixMarket matrix", "%%MATRIXMARKET MATRIX", "%MatrixMarket  matrix"]
+)
+def test_matrix_market_of_every_habit(tmp_path: Path, head: str, end: str) -> None:
+    text = (
+        f"{head}\tCoordinate Real GENERAL \n\n%\n  % words 1 2 3\n \n 2 2  2 \n"
+        "1 1\t1.5\n\n% more\n  2 1 2.0D+00  \n\n"
+    )
+    found, _ = read_array(saved(tmp_path / "a.mtx", text.replace("\n", end)))
+    np.testing.assert_array_equal(found, [[1.5, 0.0], [2.0, 0.0]])
+
+
+def test_matrix_market_integers_stay_exact_or_are_refused(tmp_path: Path) -> None:
+    def body(kind: str, *entries: str) -> str:
+        lines = "\n".join(entries)
+        return f"{BANNER}coordinate {kind}\n2 2 {len(entries)}\n{lines}\n"
+
+    least, large = -(2**63), 2**64 - 1
+    for value in (least, large):
+        found, _ = read_array(saved(tmp_path / "a.mtx", body("integer general", f"2 1 {value}")))
+        assert found[1, 0] == float(value)
+        file = saved(tmp_path / "a.mtx", body("integer skew-symmetric", f"2 1 {value}"))
+        assert "integers beyond 64 bits" in fault(file)
+    twice = (f"2 1 {2**62}", f"2 1 {2**62}")
+    assert "sums may exceed 64 bits" in fault(
+        saved(tmp_path / "a.mtx", body("integer general", *twice))
+    )
+    found, _ = read_array(saved(tmp_path / "a.mtx", body("integer general", "2 1 7", "2 1 -9")))
+    assert found[1, 0] == -2.0
 
 
 @pytest.mark.parametrize(
@@ -466,14 +511,18 @@ REFUSED = {
         f"{BANNER}array integer general\n1 1\n99999999999999999999\n".encode(),
         "integers beyond 64 bits",
     ),
+    "skew.mtx": (
+        f"{BANNER}coordinate real skew-symmetric\n2 2 2\n1 1 1\n2 1 3\n".encode(),
+        "skew-symmetric with others on the diagonal; allowed are zeros",
+    ),
+    "real.mtx": (
+        f"{BANNER}array complex hermitian\n1 1\n2 1\n".encode(),
+        "hermitian with others on the diagonal; allowed are real numbers",
+    ),
     "none.mtx": (f"{BANNER}array real general\n0 2\n".encode(), "empty array of shape (0, 2)"),
     "none.mat": (mat({"v": np.zeros((0, 2))}), "variable 'v': empty array"),
     "cube.mat": (mat({"v": np.zeros((2, 2, 2))}), "variable 'v': 3 dimensions"),
     "word.mat": (mat({"v": "word"}), "no numeric variable"),
-    "new.mat": (
-        b"MATLAB 7.3 MAT-file".ljust(124) + b"\x00\x02IM" + b"\x89HDF\r\n",
-        "MATLAB 7.3 (HDF5) file",
-    ),
 }
 
 

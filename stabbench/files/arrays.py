@@ -1,17 +1,16 @@
 """Arrays from files of strangers: .npy, .npz, .csv, .txt, .mtx, .mtx.gz, .mat.
 
 Every fault of a file is one InputError that names it; nothing is unpickled. The formats
-that NumPy does not read: delimited.py, matrix_market.py, matlab.py.
+that NumPy does not read: delimited.py, matrix_market.py, matlab.py, hdf5.py.
 """
 
-import gzip
+import importlib.util
 import io
 import math
 import os
 import stat
 import zipfile
-import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any, Final, NamedTuple
 
@@ -19,9 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stabbench.errors import InputError, MissingError
-from stabbench.files.delimited import parse_table
-from stabbench.files.matlab import numeric_variables
-from stabbench.files.matrix_market import parse_market
+from stabbench.files import apart, hdf5, matlab
+from stabbench.files.delimited import listed, parse_table
+from stabbench.files.matrix_market import parse_market, unpacked
+from stabbench.files.variables import Contents
 
 MAX_ENTRIES: Final = 2**26
 MAX_BYTES: Final = 2**31
@@ -35,9 +35,9 @@ def read_array(
     r"""Read an array of finite numbers from a file.
 
     The suffix tells the format: ``.npy``, ``.npz``, ``.csv``, ``.txt``, ``.mtx``, ``.mtx.gz``
-    (Matrix Market) or ``.mat`` (MATLAB up to version 7). ``file.npz:name`` and ``file.mat:name``
-    select one of several arrays; without a name the only one or ``X`` is read. A file whose own
-    name holds the colon comes first.
+    (Matrix Market) or ``.mat`` (MATLAB up to version 7; version 7.3 with h5py, the extra
+    ``stabbench[hdf5]``). ``file.npz:name`` and ``file.mat:name`` select one of several arrays;
+    without a name the only one or ``X`` is read. A file whose own name holds the colon comes first.
 
     Parameters
     ----------
@@ -240,18 +240,24 @@ def _working(array: NDArray[Any], where: str) -> tuple[NDArray[Any], list[str]]:
     return converted, notes
 
 
-def _choose(names: Sequence[str], key: str | None, where: str, kind: str) -> str:
-    """Return the name of the array to read."""
-    listed = ", ".join(map(repr, names[:20])) + (", ..." if len(names) > 20 else "")
+def _choose(
+    names: Sequence[str], key: str | None, where: str, kind: str, others: Mapping[str, str]
+) -> str:
+    """Return the name of the array to read; `others` says what else there is."""
+    allowed = listed([repr(name) for name in names], 20)
     if not names:
-        raise InputError(f"{where}: no {kind}; allowed are files that hold one")
+        held = listed([f"{name!r} is a {other}" for name, other in others.items()], 20)
+        raise InputError(
+            f"{where}: no {kind}{held and f' ({held})'}; allowed are files that hold one"
+        )
     if key is not None:
         if key not in names:
-            raise MissingError(f"{where}: no {kind} {key!r}; allowed are {listed}")
+            other = f" (a {others[key]})" if key in others else ""
+            raise MissingError(f"{where}: no {kind} {key!r}{other}; allowed are {allowed}")
         return key
     if len(names) > 1 and "X" not in names:
         raise InputError(
-            f"{where}: {len(names)} {kind}s, none named 'X'; allowed are FILE:NAME with {listed}"
+            f"{where}: {len(names)} {kind}s, none named 'X'; allowed are FILE:NAME with {allowed}"
         )
     return names[0] if len(names) == 1 else "X"
 
@@ -267,10 +273,12 @@ class _Source(NamedTuple):
 _Parsed = tuple[NDArray[Any], list[str]]
 
 
-def _parsed(source: _Source, suffix: str) -> _Parsed:
+def _parsed(
+    source: _Source, suffix: str, reader: Callable[[_Source], _Parsed] | None = None
+) -> _Parsed:
     """Parse the content by its suffix; whatever a parser raises becomes one InputError."""
     try:
-        return _READERS[suffix](source)
+        return (reader or _READERS[suffix])(source)
     except InputError:
         raise
     except MemoryError as error:
@@ -317,7 +325,7 @@ def _read_npz(source: _Source) -> _Parsed:
     with zipfile.ZipFile(io.BytesIO(source.content)) as archive:
         members = [name for name in archive.namelist() if name.endswith(".npy")]
         names = [name.removesuffix(".npy") for name in members]
-        name = _choose(names, source.key, source.where, "array")
+        name = _choose(names, source.key, source.where, "array", {})
         info = archive.getinfo(name + ".npy")
         with archive.open(info) as stream:
             return _parse_npy(stream, info.file_size, f"{source.where}: array {name!r}"), []
@@ -344,29 +352,35 @@ def _read_mtx(source: _Source) -> _Parsed:
 
 def _read_mtx_gz(source: _Source) -> _Parsed:
     """Unpack and read a Matrix Market file."""
-    try:
-        with gzip.open(io.BytesIO(source.content)) as stream:
-            unpacked = stream.read(MAX_BYTES + 1)
-    except (OSError, EOFError, zlib.error) as error:
-        raise InputError(
-            f"{source.where}: truncated or damaged gzip data; allowed are whole .mtx.gz files"
-        ) from error
-    if len(unpacked) > MAX_BYTES:
-        raise InputError(
-            f"{source.where}: unpacked too large; allowed are at most {MAX_BYTES} bytes"
-        )
-    return _read_mtx(source._replace(content=unpacked))
+    return _read_mtx(source._replace(content=unpacked(source.content, MAX_BYTES, source.where)))
 
 
 def _read_mat(source: _Source) -> _Parsed:
     """Read a numeric variable of a MATLAB file."""
-    if source.content[124:128] in (b"\0\2IM", b"\2\0MI"):
+    if not hdf5.is_hdf5(source.content):
+        return _variable(source, matlab.contents(source.content, MAX_BYTES))
+    if importlib.util.find_spec("h5py") is None:
         raise InputError(
-            f"{source.where}: MATLAB 7.3 (HDF5) file; allowed are versions up to 7 (save with -v7)"
+            f"{source.where}: MATLAB 7.3 (HDF5) file and no h5py; allowed are versions up to 7 "
+            "(save with -v7), or all with pip install 'stabbench[hdf5]'"
         )
-    variables = numeric_variables(source.content, MAX_BYTES)
-    name = _choose(list(variables), source.key, source.where, "numeric variable")
-    variable = variables[name]
+    return apart.ask(*source)
+
+
+def parse_hdf5(content: bytes, key: str | None, where: str) -> _Parsed:
+    """Read a numeric variable of a MATLAB 7.3 file, in this process; see `apart.ask`."""
+
+    def reader(source: _Source) -> _Parsed:
+        return _variable(source, hdf5.contents(source.content, MAX_ENTRIES, MAX_BYTES))
+
+    return _parsed(_Source(content, key, where), ".mat", reader)
+
+
+def _variable(source: _Source, found: Contents) -> _Parsed:
+    """Read the variable that is asked for."""
+    names = list(found.numeric)
+    name = _choose(names, source.key, source.where, "numeric variable", found.others)
+    variable = found.numeric[name]
     _check_shape(variable.shape, f"{source.where}: variable {name!r}")
     return variable.read(), ["sparse: densified"] if variable.sparse else []
 

@@ -5,6 +5,7 @@ Where the text comes from and what becomes of the array: files.py.
 
 import csv
 import re
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 from stabbench.errors import InputError
 
 _Line = tuple[int, str]
+_FORTRAN = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+))(?:[dD]([+-]?\d+)|([+-]\d{3}))", re.ASCII)
 
 
 def parse_table(content: bytes, where: str) -> tuple[NDArray[np.inexact], list[str]]:
@@ -55,7 +57,7 @@ def parse_table(content: bytes, where: str) -> tuple[NDArray[np.inexact], list[s
     first, width = lines[0][0], len(_cells(lines[0], separator, where))
     header = _header(lines[0], separator, where)
     if header:
-        notes.append(f"header line skipped: {_listed(header)}")
+        notes.append(f"header line skipped: {listed([repr(name) for name in header], 6)}")
         lines = lines[1:]
     if not lines:
         raise InputError(f"{where}: only a header line; allowed are one or more rows of numbers")
@@ -75,6 +77,17 @@ def parse_table(content: bytes, where: str) -> tuple[NDArray[np.inexact], list[s
     if not header and min(array.shape) > 1 and np.array_equal(array[0], np.arange(width)):
         notes.append(f"line {first} is 0, 1, ..., {width - 1}: read as data, not as column numbers")
     return array, notes
+
+
+def listed(words: Sequence[str], most: int) -> str:
+    """Print the first few words.
+
+    Examples
+    --------
+    >>> listed(["a", "b", "c"], 2)
+    'a, b, ...'
+    """
+    return ", ".join(words[:most]) + (", ..." if len(words) > most else "")
 
 
 def _lines(content: bytes, where: str) -> list[_Line]:
@@ -147,25 +160,40 @@ def _row(cells: list[str], comma: bool, where: str) -> NDArray[np.inexact]:
     return np.array(values)
 
 
+def real(word: str) -> float | None:
+    """Return the number that a word is, None where it is none.
+
+    Fortran's exponents are read too: ``1.5D+05``, and ``1.5-105`` where three digits leave no
+    place for the letter.
+
+    Examples
+    --------
+    >>> [real(word) for word in ("-.5", "1.5D+05", "1.5-105", "1_000", "one")]
+    [-0.5, 150000.0, 1.5e-105, None, None]
+    """
+    # float() also takes 1_000 and the digits of every script
+    if "_" in word or not word.isascii():
+        return None
+    try:
+        return float(word)
+    except ValueError:
+        fortran = _FORTRAN.fullmatch(word)
+    return float(f"{fortran[1]}e{fortran[2] or fortran[3]}") if fortran else None
+
+
 def _number(cell: str, comma: bool) -> float | complex | None:
     """Return the number in a cell, None where there is none."""
     text = cell.strip()
-    # float() also takes 1_000 and the digits of every script
     if "_" in text or not text.isascii() or (comma and "." in text):
         return None
     if comma:
         text = text.replace(",", ".")
-    try:
-        return float(text)
-    except ValueError:
-        if not any(letter.isdigit() for letter in text):
-            return None  # "i" and "j" are names of columns, not imaginary units
+    value = real(text)
+    if value is not None:
+        return value
+    if not any(letter.isdigit() for letter in text):
+        return None  # "i" and "j" are names of columns, not imaginary units
     try:
         return complex(text[:-1] + "j" if text.endswith("i") else text)
     except ValueError:
         return None
-
-
-def _listed(names: list[str], most: int = 6) -> str:
-    """Print the first few names."""
-    return ", ".join(map(repr, names[:most])) + (", ..." if len(names) > most else "")
