@@ -141,3 +141,29 @@ def saved(path: Path, content: bytes | str) -> Path:
     """Write a file."""
     path.write_bytes(content.encode() if isinstance(content, str) else content)
     return path
+
+
+SPECIAL = (b"\xff" * 8, bytes(8), b"\xff\xff\xff\x7f", b"\0\0\0\x80", b"99999999", b"-1", b"1e999")
+
+
+def mutated(rng: np.random.Generator, contents: list[bytes]) -> bytes:
+    """One of the contents with bytes changed, lost or spliced in from another, or cut off."""
+    content = bytearray(rng.choice(np.array(contents, dtype=object)))
+    for _ in range(rng.integers(1, 4)):
+        place = int(rng.integers(len(content) + 1))
+        length = int(rng.integers(1, 40))
+        other = rng.choice(np.array(contents, dtype=object))
+        start = int(rng.integers(len(other)))
+        match rng.integers(6):
+            case 0 | 1:
+                content[place : place + 1] = rng.bytes(1)
+            case 2:
+                special = SPECIAL[rng.integers(len(SPECIAL))]
+                content[place : place + len(special)] = special
+            case 3:
+                content[place : place + length] = other[start : start + length]
+            case 4:
+                del content[place : place + length]
+            case _:
+                del content[max(place, 1 + len(content) // 2) :]
+    return bytes(content) or b" "

@@ -28,7 +28,7 @@ from stabbench.files.delimited import parse_table
 from stabbench.problems import registry
 from stabbench.problems.data import FAMILIES, BreastCancer, Digits, File, dataset
 from stabbench.problems.families import Gaussian, Graded, IllScaled, Uniform
-from tests.support import fault, saved
+from tests.support import fault, mutated, saved
 
 M = np.array([[0.1, -2.5, 3.0], [1e-300, 0.5, 1e300]])
 FLATTERING = (
@@ -613,13 +613,13 @@ def test_truncated_at_any_byte_is_refused(tmp_path: Path, name: str) -> None:
 @pytest.mark.parametrize("name", CONTENTS)
 def test_damaged_bytes_are_refused_or_read_never_worse(tmp_path: Path, name: str) -> None:
     rng = np.random.default_rng(3)
+    suffix = "".join(Path(name).suffixes)
+    contents = [content for other, content in CONTENTS.items() if other.endswith(suffix)]
     messages = []
     for _ in range(200):
-        content = bytearray(CONTENTS[name])
-        for place in rng.integers(len(content), size=rng.integers(1, 4)):
-            content[place] = rng.integers(256)
+        file = saved(tmp_path / name, mutated(rng, [CONTENTS[name], *contents]))
         try:
-            found, _ = read_array(saved(tmp_path / name, bytes(content)))
+            found, _ = read_array(file)
         except InputError as error:
             messages.append(str(error))
         else:

@@ -94,8 +94,9 @@ class Columns(NamedTuple):
         """
         if self.rows.dtype.kind not in "iu" or self.starts.dtype.kind not in "iu":
             raise ValueError("places of a sparse matrix are no integers")
-        lengths = np.diff(self.starts.astype(np.int64))
-        if lengths.size != shape[1] or self.starts[0] != 0 or lengths.min(initial=0) < 0:
+        starts = self.starts.astype(np.int64)
+        lengths = starts[1:] - starts[:-1]
+        if lengths.size != shape[1] or starts[0] != 0 or lengths.min(initial=0) < 0:
             raise ValueError("columns of a sparse matrix")
         stored = self.counts[1]
         places = self.rows[:stored].astype(np.int64)
