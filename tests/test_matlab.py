@@ -17,7 +17,7 @@ import pytest
 import scipy.io
 import scipy.sparse
 
-from stabbench.errors import InputError
+from stabbench.errors import InputError, MissingError
 from stabbench.files import arrays, read_array
 from tests.support import fault, mutated, saved
 
@@ -394,10 +394,12 @@ def test_version_73_is_read_as_any_other(tmp_path: Path) -> None:
     assert "variable 'none': empty array of shape (0, 3)" in fault(file, key="none")
     missing = fault(file, key="word")
     assert missing.startswith(f"data {str(file)!r}: no numeric variable 'word' (a char array)")
-    assert "no numeric variable 'z'; allowed are 'X', 'cube', 'none', 'y'" in fault(file, key="z")
+    with pytest.raises(MissingError, match="'z'; allowed are 'X', 'cube', 'none', 'y'"):
+        read_array(file, key="z")
 
 
 def _refers(file: Any) -> None:
+    put(file.create_group("#refs#"), "a", X, "double")
     held = file.create_dataset("v", shape=(1, 1), dtype=h5py.ref_dtype)
     held.attrs["MATLAB_class"] = np.bytes_("cell")
 
@@ -409,12 +411,6 @@ def _structure(file: Any) -> None:
 def _external(file: Any) -> None:
     held = file.create_dataset("v", (1, 3), "f8", external=[("/etc/hostname", 0, 24)])
     held.attrs["MATLAB_class"] = np.bytes_("double")
-
-
-def _virtual(file: Any) -> None:
-    layout = h5py.VirtualLayout(shape=(1, 3), dtype="f8")
-    layout[:] = h5py.VirtualSource("other.h5", "x", shape=(1, 3))
-    file.create_virtual_dataset("v", layout).attrs["MATLAB_class"] = np.bytes_("double")
 
 
 def _vast(file: Any) -> None:
@@ -466,7 +462,6 @@ STRANGE: dict[str, tuple[Callable[[Any], None], str]] = {
     ),
     "beyond": (lambda f: put(f, "v", [[300]], "int8"), "numbers beyond int8"),
     "external": (_external, "numbers that are not in the file"),
-    "virtual": (_virtual, "numbers that are not in the file"),
     "vast": (_vast, f"{2**40} entries; allowed are at most"),
     "chunk": (_chunk, "more than 48 bytes in a chunk"),
     "wide": (_wide, f"{2**15} bytes in a chunk"),
@@ -495,6 +490,22 @@ def test_version_73_without_a_plain_matrix_is_refused(
     assert words in str(caught.value)
     assert str(caught.value).startswith("data 'a.mat': ")
     assert "\n" not in str(caught.value)
+
+
+def test_version_73_reads_no_other_file(tmp_path: Path) -> None:
+    with h5py.File(tmp_path / "b.h5", "w") as other:
+        put(other, "x", X, "double")
+
+    def fill(file: Any) -> None:
+        layout = h5py.VirtualLayout(shape=X.T.shape, dtype="f8")
+        layout[:] = h5py.VirtualSource(str(tmp_path / "b.h5"), "x", shape=X.T.shape)
+        file.create_virtual_dataset("v", layout).attrs["MATLAB_class"] = np.bytes_("double")
+        file["w"] = h5py.ExternalLink(str(tmp_path / "b.h5"), "/x")
+
+    with pytest.raises(InputError, match="numbers that are not in the file"):
+        parsed(level_73(fill), "v")
+    with pytest.raises(MissingError, match=r"no numeric variable 'w' \(a link\)"):
+        parsed(level_73(fill), "w")
 
 
 def test_version_73_without_h5py_names_the_extra(

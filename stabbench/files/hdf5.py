@@ -186,7 +186,7 @@ def _check_storage(dataset: "h5py.Dataset", most: int) -> None:
     """Refuse numbers that lie in other files, are not there or unpack to more than declared."""
     settings = dataset.id.get_create_plist()
     filters = [settings.get_filter(index)[0] for index in range(settings.get_nfilters())]
-    if dataset.is_virtual or dataset.external or not dataset.id.get_storage_size():
+    if dataset.external or not dataset.id.get_storage_size():
         raise ValueError("numbers that are not in the file")
     if not {_DEFLATE, _SHUFFLE, _CHECKSUM}.issuperset(filters) or filters.count(_DEFLATE) > 1:
         raise ValueError(f"filters {filters}")
