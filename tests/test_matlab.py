@@ -245,7 +245,8 @@ def test_only_the_variable_that_is_asked_for_is_unpacked(
 def level_4(order: str, mode: int, array: Any, name: str = "v", *, mixed: int = 0) -> bytes:
     shape = array.shape[-2:]
     head = struct.pack(order + "5i", mode, *shape, mixed, len(name) + 1)
-    return head + name.encode() + b"\0" + np.swapaxes(array, -2, -1).tobytes()
+    numbers: bytes = np.swapaxes(array, -2, -1).tobytes()
+    return head + name.encode() + b"\0" + numbers
 
 
 @pytest.mark.parametrize("order", ["<", ">"])
@@ -568,7 +569,7 @@ def test_mutated_files_are_refused_or_read_never_worse(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, contents: list[bytes], count: int
 ) -> None:
     # HDF5 in this process: its crash would end the tests
-    monkeypatch.setattr(arrays.apart, "ask", arrays.parse_hdf5)
+    monkeypatch.setattr("stabbench.files.apart.ask", arrays.parse_hdf5)
     monkeypatch.setattr(arrays, "MAX_BYTES", 2**20)
     rng = np.random.default_rng(11)
     messages = []

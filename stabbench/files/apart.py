@@ -41,7 +41,7 @@ def ask(content: bytes, key: str | None, where: str) -> _Parsed:
     InputError
         What the other process found wrong, or that it did not come to an end.
     """
-    # no -c and no "": a stranger's folder may hold a numpy.py
+    # the current folder is left out (-P, no ""): it may hold a stranger's numpy.py
     paths = [str(_ROOT), *(path for path in sys.path if path)]
     try:
         done = subprocess.run(

@@ -1,7 +1,7 @@
 """Variables of MATLAB files, versions 4 to 7.
 
-SciPy 1.17 crashes the interpreter on damaged files of version 5 and later, so these are read here,
-every index checked, and version 4 too, where it guesses at numbers of a VAX. Version 7.3: hdf5.py.
+SciPy 1.17 crashes the interpreter on damaged files of version 5 and later and returns wrong numbers
+for VAX files of version 4, so both are read here, every index checked. Version 7.3: hdf5.py.
 """
 
 import math
