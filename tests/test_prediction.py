@@ -248,8 +248,8 @@ def test_a_stage_without_rounding_predicts_nothing_however_large_the_amplificati
     task = problem("gradient", data("gaussian[columns=6]"), 1, 5)
     choice = Choice(built, system, usual_decoder(built), kind, "use", task)
     blocks = task.blocks(system, task.operands(kind, 0))
-    endless = np.full(1, np.inf)
-    found = Conditions(np.ones(1, bool), *[endless] * 6)
+    no = np.full(1, np.inf)
+    found = Conditions(np.ones(1, bool), no, no, no, no, no, no)
     stages = predict(choice, structure_of(built, system), found, blocks).at(0)
     assert stages["compute"] == 0
     assert stages["encode"] == stages["total"] == np.inf
