@@ -2,17 +2,18 @@
 
 import dataclasses
 import functools
-import hashlib
 import importlib
 import importlib.metadata
-import importlib.util
-import sys
+import os
+import typing
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Generic, TypeVar
 
 from stabbench.errors import InputError
-from stabbench.grammar import Spec, near
+from stabbench.files import Input
+from stabbench.files.modules import load_module
+from stabbench.grammar import Spec, near, parameters_of
 
 T = TypeVar("T")
 
@@ -94,13 +95,14 @@ class Registry(Generic[T]):
 
     def _from_file(self, name: str) -> type[T]:
         path, _, attribute = name.rpartition(":")
-        module = load_module(Path(path).expanduser())
+        module, inputs, _ = load_module(Path(path).expanduser())
         cls = getattr(module, attribute, None)
         if cls is None:
             classes = [key for key, value in vars(module).items() if isinstance(value, type)]
             raise InputError(f"{path}: no class {attribute!r}; {near(attribute, classes)}")
         self._check(cls, name)
         cls.name = name
+        cls.imported = inputs
         return cls  # type: ignore[no-any-return]
 
     def _check(self, cls: Any, where: str) -> None:
@@ -114,40 +116,29 @@ class Registry(Generic[T]):
             raise InputError(f"{where}: the {self.noun} does not define {', '.join(missing)}")
 
 
-def load_module(path: Path) -> ModuleType:
-    """Import a user's Python file under a name of its own, once per path and content.
+@functools.lru_cache(maxsize=256)
+def _texts(cls: type) -> tuple[str, ...]:
+    """The parameters of a class that can be any text, such as paths."""
+    return tuple(
+        name
+        for name, parameter in parameters_of(cls).items()
+        if str in (parameter.type, *typing.get_args(parameter.type))
+    )
 
-    Raises
-    ------
-    InputError
-        If the file is missing or fails to import; the message names the line.
+
+def note_inputs(instance: Any) -> None:
+    """Let a code or decoder know the files that it reads, as its field `inputs`.
+
+    They are the file that defines its class with the modules that this imports, for a user's, and
+    every file that one of its text parameters names.
     """
-    try:
-        content = path.read_bytes()
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror})") from None
-    digest = hashlib.sha256(str(path.resolve()).encode() + content).hexdigest()[:12]
-    name = f"stabbench_user_{path.stem}_{digest}"
-    if name in sys.modules:
-        return sys.modules[name]
-    specification = importlib.util.spec_from_file_location(name, path)
-    if specification is None or specification.loader is None:
-        raise InputError(f"{path}: not a Python file")
-    module = importlib.util.module_from_spec(specification)
-    sys.modules[name] = module
-    try:
-        specification.loader.exec_module(module)
-    except (Exception, SystemExit) as error:
-        del sys.modules[name]
-        line = getattr(error, "lineno", None) or _line_in(error, str(path))
-        raise InputError(f"{path}, line {line}: {type(error).__name__}: {error}") from error
-    return module
+    values = (getattr(instance, name) for name in _texts(type(instance)))
+    paths = (value for value in values if value and isinstance(value, str | os.PathLike))
+    named = [Input.of(path) for path in dict.fromkeys(map(os.fspath, paths))]
+    found = (*type(instance).imported, *(each for each in named if each.digest))
+    object.__setattr__(instance, "inputs", found)
 
 
-def _line_in(error: BaseException, path: str) -> int:
-    line, trace = 0, error.__traceback__
-    while trace is not None:
-        if trace.tb_frame.f_code.co_filename == path:
-            line = trace.tb_lineno
-        trace = trace.tb_next
-    return line
+def inputs_field() -> Any:
+    """The field of `note_inputs`: a part of equality and hash, and no parameter of the grammar."""
+    return dataclasses.field(default=(), init=False, repr=False)

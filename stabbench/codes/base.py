@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+import os
 from abc import ABC, abstractmethod
 from typing import Any, ClassVar, Literal
 
@@ -10,7 +11,9 @@ import numpy as np
 from stabbench.arithmetic.coefficients import Coefficients
 from stabbench.codes.operators import Dense, Operator
 from stabbench.errors import InputError, require_least
+from stabbench.files import Input
 from stabbench.grammar import canonical
+from stabbench.plugins import inputs_field, note_inputs
 
 Array = np.ndarray[Any, np.dtype[Any]]
 FIXED = ("n", "stragglers")
@@ -83,6 +86,12 @@ class Code(ABC):
     stragglers : int
         Number of workers s that may fail to reply.
 
+    Attributes
+    ----------
+    inputs : tuple of Input
+        The files that it is made of, by path and content: those that its text parameters name, and
+        a user's Python files. Codes with other contents are other codes.
+
     Raises
     ------
     InputError
@@ -91,8 +100,11 @@ class Code(ABC):
 
     n: int
     stragglers: int
+    inputs: tuple[Input, ...] = inputs_field()
 
     name: ClassVar[str] = ""
+    imported: ClassVar[tuple[Input, ...]] = ()
+    """Files that define the class, of a user's."""
     family: ClassVar[str] = ""
     source: ClassVar[str] = ""
     groups: ClassVar[frozenset[str]] = frozenset()
@@ -120,6 +132,7 @@ class Code(ABC):
             raise InputError(
                 f"{label}: stragglers={self.stragglers} of n={self.n}; allowed is 0 .. n-1"
             )
+        note_inputs(self)
         self.validate()
         if self.threshold is not None and self.n - self.stragglers < self.threshold:
             raise InputError(
@@ -129,6 +142,17 @@ class Code(ABC):
 
     def validate(self) -> None:  # noqa: B027  (most families have nothing to add)
         """Raise InputError if the family's own parameters contradict each other."""
+
+    def file_of(self, parameter: str) -> Input | None:
+        """The file that a parameter names, with the content that belongs to this code.
+
+        `stabbench.files.read_array` reads it; None where the parameter is not given.
+        """
+        path = getattr(self, parameter)
+        if path is None:
+            return None
+        found = (named for named in self.inputs if named.path == os.fspath(path))
+        return next(found, Input(os.fspath(path), ""))
 
     def require(self, **least: int) -> None:
         """Raise InputError if a parameter that is given is below its least value, as in seed=0."""

@@ -35,9 +35,10 @@ class Matrix(LinearCode):
     @functools.cached_property
     def values(self) -> np.ndarray[Any, np.dtype[Any]]:
         """The matrix of the file, float64 or complex128."""
-        if self.file is None:
+        file = self.file_of("file")
+        if file is None:
             raise InputError("matrix: parameter 'file' is required, as in matrix[file=G.npy]")
-        return read_array(self.file, what="generator")[0]
+        return read_array(file, what="generator")[0]
 
     def validate(self) -> None:
         """Raise InputError if the shape of the file contradicts n, k or a row or column is zero."""

@@ -8,7 +8,7 @@ import flint
 import numpy as np
 
 from stabbench.errors import InputError
-from stabbench.files import read_array
+from stabbench.files import Input, read_array
 
 Nodes = Literal[
     "integers",
@@ -23,7 +23,7 @@ Nodes = Literal[
 CANDIDATES = 1001
 
 
-def nodes(kind: str, n: int, bits: int, file: str | None = None) -> list[Any]:
+def nodes(kind: str, n: int, bits: int, file: Input | None = None) -> list[Any]:
     """The n evaluation points of a family, as exact numbers or balls of `bits` bits.
 
     Parameters
@@ -37,7 +37,7 @@ def nodes(kind: str, n: int, bits: int, file: str | None = None) -> list[Any]:
         Number of points.
     bits : int
         Precision of irrational points.
-    file : str, optional
+    file : Input, optional
         A file with n distinct numbers, for ``custom``.
 
     Raises
@@ -58,7 +58,7 @@ def nodes(kind: str, n: int, bits: int, file: str | None = None) -> list[Any]:
         return FAMILIES[kind](n)
 
 
-def check(name: str, kind: str, n: int, file: str | None) -> None:
+def check(name: str, kind: str, n: int, file: Input | None) -> None:
     """Raise InputError if a code of some name cannot have these nodes, or would ignore the file."""
     if file is not None and kind != "custom":
         raise InputError(f"{name}: file={file} with nodes={kind}; allowed with nodes=custom")
@@ -66,7 +66,7 @@ def check(name: str, kind: str, n: int, file: str | None) -> None:
         nodes(kind, n, 53, file)
 
 
-def is_complex(kind: str, file: str | None = None) -> bool:
+def is_complex(kind: str, file: Input | None = None) -> bool:
     """Whether a family of nodes leaves the real line."""
     if kind == "custom" and file is not None:
         return bool(read_array(file)[0].dtype.kind == "c")
@@ -146,7 +146,7 @@ FAMILIES: dict[str, Callable[[int], list[Any]]] = {
 }
 
 
-def _custom(n: int, file: str | None) -> list[Any]:
+def _custom(n: int, file: Input | None) -> list[Any]:
     if file is None:
         raise InputError("nodes=custom needs file=PATH with the nodes")
     values = read_array(file, what="nodes")[0].ravel()

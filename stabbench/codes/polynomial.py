@@ -61,12 +61,12 @@ class Noded(Code):
     def validate(self) -> None:
         """Raise InputError for a bad k, or nodes that do not exist."""
         super().validate()
-        points.check(self.name, self.nodes, self.n, self.file)
+        points.check(self.name, self.nodes, self.n, self.file_of("file"))
 
     @property
     def is_complex(self) -> bool:
         """Whether the nodes are complex."""
-        return points.is_complex(self.nodes, self.file)
+        return points.is_complex(self.nodes, self.file_of("file"))
 
     @property
     def symmetry(self) -> Literal["cyclic", "reflection", "dihedral"] | None:
@@ -75,7 +75,7 @@ class Noded(Code):
 
     def points(self, bits: int) -> list[Any]:
         """The n evaluation points, exact or as balls of `bits` bits."""
-        return points.nodes(self.nodes, self.n, bits, self.file)
+        return points.nodes(self.nodes, self.n, bits, self.file_of("file"))
 
     def powers(self, exponents: Sequence[int], bits: int) -> list[list[Any]]:
         """Powers of every node; those of roots of unity are reduced before they are rounded."""

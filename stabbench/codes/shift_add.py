@@ -91,9 +91,9 @@ class ShiftAdd(Code):
     def files(self) -> tuple[Array, ...]:
         """The custom tables, as read."""
         return tuple(
-            read_array(path, what="table of shifts")[0]
-            for path in (self.table, self.tableB)
-            if path is not None
+            read_array(file, what="table of shifts")[0]
+            for file in map(self.file_of, ("table", "tableB"))
+            if file is not None
         )
 
     @property

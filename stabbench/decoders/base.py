@@ -10,7 +10,9 @@ import numpy as np
 from stabbench.arithmetic.precision import Precision
 from stabbench.codes.base import Code, System
 from stabbench.errors import InputError
+from stabbench.files import Input
 from stabbench.grammar import canonical
+from stabbench.plugins import inputs_field
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Spare = Literal["use", "drop"]
@@ -86,9 +88,19 @@ def as_blocks(estimates: Array, replies: Array) -> Array:
 
 @dataclasses.dataclass(frozen=True)
 class Decoder(ABC):
-    """How replies become the answer; the parameters are those of the grammar."""
+    """How replies become the answer; the parameters are those of the grammar.
+
+    Attributes
+    ----------
+    inputs : tuple of Input
+        The files that it is made of, as for `Code`, once the registry has built it.
+    """
+
+    inputs: tuple[Input, ...] = inputs_field()
 
     name: ClassVar[str] = ""
+    imported: ClassVar[tuple[Input, ...]] = ()
+    """Files that define the class, of a user's."""
     source: ClassVar[str] = ""
     growth: ClassVar[Literal["amplification", "elimination"]] = "amplification"
     """Which measure of the conditions predicts this decoder's error."""

@@ -4,7 +4,7 @@ from stabbench.codes.base import Code
 from stabbench.decoders.base import Decoder
 from stabbench.errors import InputError
 from stabbench.grammar import Spec, bind, parse
-from stabbench.plugins import Registry
+from stabbench.plugins import Registry, note_inputs
 
 DECODERS: Registry[Decoder] = Registry(
     noun="decoder",
@@ -64,4 +64,5 @@ def decoder(text: str | Spec) -> Decoder:
     """
     spec = parse(text) if isinstance(text, str) else text
     built: Decoder = bind(DECODERS.find(spec), spec)
+    note_inputs(built)
     return built

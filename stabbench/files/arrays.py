@@ -4,6 +4,7 @@ Every fault of a file is one InputError that names it; nothing is unpickled. The
 that NumPy does not read: delimited.py, matrix_market.py, matlab.py, hdf5.py.
 """
 
+import hashlib
 import importlib.util
 import io
 import math
@@ -20,18 +21,26 @@ from numpy.typing import NDArray
 from stabbench.errors import InputError, MissingError
 from stabbench.files import apart, hdf5, matlab
 from stabbench.files.delimited import listed, parse_table
+from stabbench.files.inputs import Input
 from stabbench.files.matrix_market import parse_market, unpacked
+from stabbench.files.paths import SELECTABLE, SUFFIXES, locate, suffix_of
 from stabbench.files.variables import Contents
 
 MAX_ENTRIES: Final = 2**26
 MAX_BYTES: Final = 2**31
+KEPT_BYTES: Final = 2**29
+"""Parsed arrays that are kept for the next reading, beside the last one, together."""
 
-_SELECTABLE = (".npz", ".mat")
+_Content = tuple[NDArray[Any], tuple[str, ...]]
 
 
 def read_array(
-    path: str | os.PathLike[str], what: str = "data", *, key: str | None = None, matrix: bool = True
-) -> tuple[NDArray[Any], tuple[str, ...]]:
+    path: str | os.PathLike[str] | Input,
+    what: str = "data",
+    *,
+    key: str | None = None,
+    matrix: bool = True,
+) -> _Content:
     r"""Read an array of finite numbers from a file.
 
     The suffix tells the format: ``.npy``, ``.npz``, ``.csv``, ``.txt``, ``.mtx``, ``.mtx.gz``
@@ -41,8 +50,8 @@ def read_array(
 
     Parameters
     ----------
-    path : str or path
-        ``~`` expands to the home directory.
+    path : str, path or Input
+        ``~`` expands to the home directory. An `Input` is read with the content that it names.
     what : str, optional
         What the array is for, the first word of error messages.
     key : str, optional
@@ -62,7 +71,8 @@ def read_array(
     InputError
         The file is missing, unreadable, empty, damaged, too large (`MAX_BYTES`, `MAX_ENTRIES`), of
         an unknown format or holds anything but finite numbers in one or two dimensions; of the
-        type `MissingError` if it holds no array of the name asked for.
+        type `MissingError` if it holds no array of the name asked for; it has not, or no longer,
+        the content of the `Input`, or with which the running case was planned.
 
     Examples
     --------
@@ -78,69 +88,54 @@ def read_array(
     ...
     stabbench.errors.InputError: data 'nothing.npy': no such file; allowed are readable files
     """
+    named = path if isinstance(path, Input) else None
+    path = path.path if isinstance(path, Input) else os.fsdecode(path)
     file, selected = locate(path)
     where = f"{what} {str(file)!r}"
-    _check_status(file, where)
-    suffix = _suffix(file)
-    if suffix is None:
-        allowed = ", ".join(_READERS)
-        raise InputError(f"{where}: unknown suffix {file.suffix!r}; allowed are {allowed}")
+    suffix = suffix_of(file)
     name = selected if key is None else key
-    if name is not None and suffix not in _SELECTABLE:
+    kept = None if named is None else _KEPT.get((named.digest, suffix, name, matrix))
+    if named is not None and kept is not None:
+        named.hold(named.digest)
+        return kept[0].copy(), kept[1]
+    _check_status(file, where)
+    if suffix is None:
+        raise InputError(
+            f"{where}: unknown suffix {file.suffix!r}; allowed are {', '.join(SUFFIXES)}"
+        )
+    if name is not None and suffix not in SELECTABLE:
         raise MissingError(
             f"{where}: name {name!r} selects nothing in a {suffix} file; "
-            f"allowed are names in {' and '.join(_SELECTABLE)} files"
+            f"allowed are names in {' and '.join(SELECTABLE)} files"
         )
-    array, notes = _parsed(_Source(_content(file, where), name, where), suffix)
-    _check_shape(array.shape, where)
+    content = _content(file, where)
+    digest = hashlib.sha256(content).hexdigest()
+    (named or Input(path, digest)).hold(digest)
+    array, notes = _checked(_Source(content, name, where), suffix, matrix=matrix)
+    if named is not None:
+        _keep((digest, suffix, name, matrix), (array.copy(), notes))
+    return array, notes
+
+
+_KEPT: dict[tuple[str, str | None, str | None, bool], _Content] = {}
+
+
+def _keep(key: tuple[str, str, str | None, bool], content: _Content) -> None:
+    """Keep a parsed array by the digest of its file; the oldest make room for it."""
+    _KEPT[key] = content
+    while len(_KEPT) > 1 and sum(array.nbytes for array, _ in _KEPT.values()) > KEPT_BYTES:
+        del _KEPT[next(iter(_KEPT))]
+
+
+def _checked(source: "_Source", suffix: str, *, matrix: bool) -> _Content:
+    """Parse a content and check and convert its array."""
+    array, notes = _parsed(source, suffix)
+    _check_shape(array.shape, source.where)
     if matrix and array.ndim == 1:
         array = array.reshape(-1, 1)
-    _check_finite(array, where, "finite numbers")
-    array, more = _working(array, where)
+    _check_finite(array, source.where, "finite numbers")
+    array, more = _working(array, source.where)
     return array, (*notes, *more)
-
-
-def locate(path: str | os.PathLike[str]) -> tuple[Path, str | None]:
-    """Split the path of a file from the name that it selects, as in ``file.npz:name``.
-
-    Parameters
-    ----------
-    path : str or path
-
-    Returns
-    -------
-    file : Path
-        ``~`` expanded; whether it exists is not said.
-    name : str or None
-        The selected name; None where the path as a whole exists or selects nothing.
-
-    Examples
-    --------
-    >>> locate("runs/data.npz:train")
-    (PosixPath('runs/data.npz'), 'train')
-    """
-    path = os.fsdecode(path)
-    file = _expanded(path)
-    if os.path.lexists(file):
-        return file, None
-    colons = [place for place, letter in enumerate(path) if letter == ":"]
-    splits = [(_expanded(path[:place]), path[place + 1 :]) for place in colons]
-    splits = [split for split in splits if _suffix(split[0]) in _SELECTABLE]
-    present = [split for split in splits if os.path.lexists(split[0])]
-    return next(iter([*present, *splits]), (file, None))
-
-
-def _expanded(path: str) -> Path:
-    """Expand ``~``; a name such as ``~x.npy`` that is nobody's home stays."""
-    try:
-        return Path(path).expanduser()
-    except RuntimeError:
-        return Path(path)
-
-
-def _suffix(file: Path) -> str | None:
-    """Return the known suffix of a file name."""
-    return next((suffix for suffix in _READERS if file.name.lower().endswith(suffix)), None)
 
 
 def _check_status(file: Path, where: str) -> None:
@@ -385,14 +380,10 @@ def _variable(source: _Source, found: Contents) -> _Parsed:
     return variable.read(), ["sparse: densified"] if variable.sparse else []
 
 
-_READERS: Final[dict[str, Callable[[_Source], _Parsed]]] = {
-    ".npy": _read_npy,
-    ".npz": _read_npz,
-    ".csv": _read_text,
-    ".txt": _read_text,
-    ".mtx": _read_mtx,
-    ".mtx.gz": _read_mtx_gz,
-    ".mat": _read_mat,
-}
-
-SUFFIXES: Final = tuple(_READERS)
+_READERS: Final[dict[str, Callable[[_Source], _Parsed]]] = dict(
+    zip(
+        SUFFIXES,
+        (_read_npy, _read_npz, _read_text, _read_text, _read_mtx, _read_mtx_gz, _read_mat),
+        strict=True,
+    )
+)

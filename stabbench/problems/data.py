@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stabbench.errors import InputError
-from stabbench.files import SUFFIXES, locate, read_array
+from stabbench.files import SUFFIXES, Input, read_array
 from stabbench.problems.families import Data, Gaussian, Graded, IllScaled, Uniform, check_whole
 
 
@@ -66,6 +66,9 @@ class BreastCancer(_Real):
 class File(Data):
     """A matrix of finite numbers from a user's file, as it is; it is read when first used.
 
+    What is read has the content that the file had when this was built, or reading raises
+    InputError; with another content it is other data.
+
     Parameters
     ----------
     path : str
@@ -73,6 +76,7 @@ class File(Data):
     """
 
     path: str = field(metadata={"help": f"file of the data matrix ({', '.join(SUFFIXES)})"})
+    content: Input = field(init=False, repr=False)
 
     name: ClassVar[str] = "file"
     source: ClassVar[str] = "a user's file"
@@ -82,22 +86,28 @@ class File(Data):
         object.__setattr__(self, "path", str(self.path))
         if not self.path:
             raise InputError("data file: the path is empty; allowed are paths of files")
+        object.__setattr__(self, "content", Input.of(self.path))
+
+    @property
+    def inputs(self) -> tuple[Input, ...]:
+        """The file itself."""
+        return (self.content,)
 
     @property
     def notes(self) -> tuple[str, ...]:
         """What reading converted, and what weakens a measurement on the numbers."""
-        return _read(self.path, _stamp(self.path))[1]
+        return read_array(self.content)[1]
 
     def matrix(self, seed: int) -> NDArray[Any]:
         """Return the matrix of the file, the same for every seed; see `Data.matrix`."""
         check_whole(f"data {self.path!r}", "seed", seed, least=0)
-        return _read(self.path, _stamp(self.path))[0].copy()
+        return read_array(self.content)[0]
 
     def labels(self, seed: int) -> NDArray[Any]:
         """Return array ``y`` of the file, one label per row; see `Data.labels`."""
         rows = self.matrix(seed).shape[0]
         where = f"labels of data {self.path!r}"
-        values = read_array(self.path, "labels", key="y")[0]
+        values = read_array(self.content, "labels", key="y")[0]
         if values.shape != (rows, 1) or values.dtype.kind == "c":
             raise InputError(
                 f"{where}: array y of shape {values.shape} and type {values.dtype}; "
@@ -114,12 +124,18 @@ FAMILIES: dict[str, type[Data]] = {
 }
 
 
-def dataset(name: str) -> tuple[NDArray[Any], NDArray[Any]]:
+def labelled(name: str) -> Data:
+    """Return the family that has labels: ``digits``, ``breast-cancer``, or a file by its path."""
+    family = FAMILIES.get(name)
+    return File(name) if family is None or family is File else family()
+
+
+def dataset(name: str | Data) -> tuple[NDArray[Any], NDArray[Any]]:
     """Return a labelled data set for training.
 
     Parameters
     ----------
-    name : str
+    name : str or Data
         ``digits``, ``breast-cancer`` or the path of a .npz or .mat file with arrays X and y.
 
     Returns
@@ -140,8 +156,7 @@ def dataset(name: str) -> tuple[NDArray[Any], NDArray[Any]]:
     >>> X.shape, y.shape
     ((569, 30), (569,))
     """
-    family = FAMILIES.get(name)
-    data = File(name) if family is None or family is File else family()
+    data = labelled(name) if isinstance(name, str) else name
     labels = data.labels(0)
     return data.matrix(0), labels
 
@@ -164,18 +179,3 @@ def _standardised(array: NDArray[np.float64]) -> NDArray[np.float64]:
     deviation[constant] = 1.0
     standardised: NDArray[np.float64] = centred / deviation
     return standardised
-
-
-def _stamp(path: str) -> tuple[int, int] | None:
-    """Return what changes when a file does; None where reading it will fail anyway."""
-    try:
-        status = locate(path)[0].stat()
-    except (OSError, ValueError):
-        return None
-    return status.st_mtime_ns, status.st_size
-
-
-@functools.lru_cache(maxsize=2)
-def _read(path: str, stamp: tuple[int, int] | None) -> tuple[NDArray[Any], tuple[str, ...]]:
-    """Read a file once for all cases of a sweep, again when it changes."""
-    return read_array(path)

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stabbench.errors import InputError, MissingError
-from stabbench.files import MAX_ENTRIES
+from stabbench.files import MAX_ENTRIES, Input
 
 _MATRIX, _VECTOR = 1, 2  # streams of one seed
 _LABELLED = "digits, breast-cancer and .npz or .mat files with arrays X and y"
@@ -33,6 +33,11 @@ class Data(ABC):
     @property
     def notes(self) -> tuple[str, ...]:
         """What was done to the numbers and what weakens a measurement on them."""
+        return ()
+
+    @property
+    def inputs(self) -> tuple[Input, ...]:
+        """The files that the numbers are read from."""
         return ()
 
     @abstractmethod

@@ -6,10 +6,11 @@ import hashlib
 import json
 import math
 from collections.abc import Mapping
-from typing import Any, Literal, get_args
+from typing import Any, Literal, Protocol, get_args
 
 from stabbench.analysis.metrics import Statistic
 from stabbench.errors import InputError
+from stabbench.files.inputs import Input, written
 
 Scalar = str | int | float | bool
 Status = Literal["ok", "undecodable", "overflow", "skipped", "failed", "timeout"]
@@ -53,6 +54,27 @@ class Case:
     def get(self, key: str, default: Any = None) -> Any:
         """The parameter `key`, or `default`."""
         return self.parameters.get(key, default)
+
+
+class Made(Protocol):
+    """A code, decoder, data family or problem, which knows the files that it is made of."""
+
+    @property
+    def inputs(self) -> tuple[Input, ...]:
+        """The files, by path and content."""
+
+
+def case_of(kind: str, parameters: dict[str, Any], *made: Made) -> Case:
+    """The case of what was built, with the digests of all files that this reads as ``files``.
+
+    Examples
+    --------
+    >>> from stabbench.codes.registry import code
+    >>> case_of("stability", {"n": 6}, code("dct", 6, 2)).parameters
+    {'n': 6}
+    """
+    files = written(named for each in made for named in each.inputs)
+    return Case(kind, parameters | ({"files": files} if files else {}))
 
 
 @dataclasses.dataclass(frozen=True)

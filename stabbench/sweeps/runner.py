@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from stabbench.errors import InputError
+from stabbench.files.inputs import planned_with
 from stabbench.sweeps.case import Case, Record
 from stabbench.sweeps.environment import environment, key
 from stabbench.sweeps.kinds import runner
@@ -88,12 +89,17 @@ def run(cases: list[Case], store: Store, options: Options, progress: Progress) -
 def compute(case: Case, timeout: float = 0.0) -> Record:
     """The record of one case; an error inside becomes status ``failed`` with its last line.
 
-    One BLAS thread is used, so that rounding does not depend on the number of cores.
+    So does a file whose content is not the one that the case was planned with. One BLAS thread is
+    used, so that rounding does not depend on the number of cores.
     """
     import threadpoolctl
 
     try:
-        with threadpoolctl.threadpool_limits(1), _limit(timeout):
+        with (
+            threadpoolctl.threadpool_limits(1),
+            _limit(timeout),
+            planned_with(case.get("files", "")),
+        ):
             return runner(case)(case)
     except TimeoutError:
         return Record(case, "timeout", f"longer than {timeout:g} s")

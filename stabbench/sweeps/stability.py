@@ -2,9 +2,7 @@
 
 import dataclasses
 import functools
-import hashlib
 import time
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -25,18 +23,16 @@ from stabbench.decoders.base import Decoder, Spare
 from stabbench.decoders.registry import decoder as build_decoder
 from stabbench.decoders.registry import usual_decoder
 from stabbench.errors import InputError, require_least
-from stabbench.grammar import near, parse
+from stabbench.grammar import near
 from stabbench.problems.base import Exact, Problem
 from stabbench.problems.data import File
 from stabbench.problems.registry import data, data_spec, problem
-from stabbench.sweeps.case import Case, Record
+from stabbench.sweeps.case import Case, Record, case_of
 
 Array = np.ndarray[Any, np.dtype[Any]]
 KIND = "stability"
 AUTO = "auto"
 BATCH_BYTES = 1 << 26
-FILES = ("file", "generator", "table", "tableB")
-"""Parameters of codes that name a file."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -107,8 +103,7 @@ class Request:
         }
         if setup.noise:
             parameters["noise"] = str(setup.noise)
-        digests = file_digests(parameters)
-        return Case(KIND, parameters | ({"files": digests} if digests else {}))
+        return case_of(KIND, parameters, setup.code, setup.decoder, setup.source)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -385,21 +380,3 @@ def first_undecodable(found: Conditions, patterns: Array) -> str:
     bad = np.flatnonzero(~found.decodable)
     survivors = np.flatnonzero(patterns[bad[0]]).tolist()
     return f"{len(bad)} of {len(patterns)} patterns undecodable, first survivors {survivors}"
-
-
-def file_digests(parameters: Any) -> str:
-    """Name and content hash of every file that a case reads, so that its id follows the content."""
-    paths = []
-    for key in ("code", "decoder"):
-        spec = parse(parameters[key])
-        paths += [spec.name.rpartition(":")[0]] if ".py:" in spec.name else []
-        paths += [str(value) for name, value in spec.parameters if name in FILES]
-    paths += [parameters["data"]]
-    digests = []
-    for path in paths:
-        file = Path(path.rpartition(":")[0] if not Path(path).expanduser().is_file() else path)
-        file = file.expanduser()
-        if str(file) not in ("", ".") and file.is_file():
-            digest = hashlib.sha256(file.read_bytes()).hexdigest()[:12]
-            digests.append(f"{file.name}:{digest}")
-    return " ".join(digests)

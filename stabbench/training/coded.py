@@ -13,8 +13,8 @@ from stabbench.codes.base import Code
 from stabbench.decoders.base import Decoder
 from stabbench.decoders.registry import decoder as build_decoder
 from stabbench.errors import InputError, require_least
-from stabbench.sweeps.case import Case, Record
-from stabbench.sweeps.stability import file_digests
+from stabbench.problems.families import Data
+from stabbench.sweeps.case import Case, Record, case_of
 
 UNCODED = "uncoded"
 NO_DECODER = "none"
@@ -65,15 +65,20 @@ def refusal(code: Code | None, decoder: Decoder | None, precision: Precision) ->
 
 
 def named_case(
-    kind: str, parameters: dict[str, Any], code: Code | None, decoder: Decoder | None
+    kind: str,
+    parameters: dict[str, Any],
+    code: Code | None,
+    decoder: Decoder | None,
+    data: Data,
 ) -> Case:
     """The case of parameters with code and decoder in full, and digests of the files it reads."""
     if code is None or decoder is None:
+        code = decoder = None
         parameters |= {"code": UNCODED, "stragglers": 0, "decoder": NO_DECODER}
     else:
         parameters |= {"code": code.full_spec, "decoder": decoder.full_spec}
-    digests = file_digests(parameters)
-    return Case(kind, parameters | ({"files": digests} if digests else {}))
+    made = [each for each in (code, decoder, data) if each is not None]
+    return case_of(kind, parameters, *made)
 
 
 def levels(errors: Any) -> dict[str, float]:

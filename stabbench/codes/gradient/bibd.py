@@ -71,8 +71,9 @@ class Bibd(EqualWeights):
     @functools.cached_property
     def placement(self) -> Array:
         """The incidence matrix."""
-        if self.file is not None:
-            A = read_array(self.file, what="design")[0]
+        file = self.file_of("file")
+        if file is not None:
+            A = read_array(file, what="design")[0]
             if A.shape != (self.n, self.n) or not ((A == 0) | (A == 1)).all():
                 raise InputError(
                     f"{self.file}: {A.shape[0]} x {A.shape[1]} numbers; allowed are "

@@ -63,6 +63,7 @@ class Clustered(GradientCode):
                 f"clustered: inner={self.inner} has {self.cluster.partitions} partitions; "
                 f"allowed are c={c}"
             )
+        object.__setattr__(self, "inputs", (*self.inputs, *self.cluster.inputs))
 
     @property
     def size(self) -> int:

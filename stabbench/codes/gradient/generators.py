@@ -13,7 +13,7 @@ from stabbench.arithmetic.exact import rank
 from stabbench.arithmetic.modular import full_rank, residues
 from stabbench.codes.nodes import nodes
 from stabbench.errors import InputError
-from stabbench.files import read_array
+from stabbench.files import Input, read_array
 
 Array = np.ndarray[Any, np.dtype[Any]]
 ENUMERATED = 200_000
@@ -92,7 +92,7 @@ def drawn(name: str, d: int, m: int, seed: int) -> Array:
     return np.vstack([np.eye(m), random.standard_normal((d - m, m))])
 
 
-def from_file(path: str, d: int, m: int) -> Array:
+def from_file(file: Input, d: int, m: int) -> Array:
     """A user's generator G (m x d), transposed to (d, m).
 
     Raises
@@ -100,16 +100,16 @@ def from_file(path: str, d: int, m: int) -> Array:
     InputError
         Another shape, a zero row or column, complex or not finite numbers.
     """
-    values = read_array(path, what="generator")[0]
+    values = read_array(file, what="generator")[0]
     if values.dtype.kind == "c":
-        raise InputError(f"{path}: the generator is complex; allowed are real numbers")
+        raise InputError(f"{file}: the generator is complex; allowed are real numbers")
     if values.shape != (m, d):
-        raise InputError(f"{path}: the generator is {values.shape[0]} x {values.shape[1]}; "
+        raise InputError(f"{file}: the generator is {values.shape[0]} x {values.shape[1]}; "
                          f"allowed is m x d = {m} x {d}")  # fmt: skip
     for axis, word in ((1, "row"), (0, "column")):
         zero = np.flatnonzero(~values.any(axis=axis))
         if zero.size:
-            raise InputError(f"{path}: {word} {zero[0]} of the generator is zero")
+            raise InputError(f"{file}: {word} {zero[0]} of the generator is zero")
     return np.ascontiguousarray(values.T)
 
 

@@ -83,7 +83,7 @@ class Heterogeneous(GradientCode):
                 f"heterogeneous: partition {i} is on {counts[i]} workers; allowed are at least "
                 f"s + m = {needed}"
             )
-        check(self.name, self.nodes, self.n, self.file)
+        check(self.name, self.nodes, self.n, self.file_of("file"))
         values = [complex(x) for x in self.points(64)]
         if 0 in values:
             raise InputError(f"heterogeneous: nodes={self.nodes} hold 0; allowed are nonzero nodes")
@@ -101,13 +101,14 @@ class Heterogeneous(GradientCode):
     @property
     def is_complex(self) -> bool:
         """Whether the nodes are."""
-        return is_complex(self.nodes, self.file)
+        return is_complex(self.nodes, self.file_of("file"))
 
     @functools.cached_property
     def placement(self) -> Array:
         """From the file, or cyclic with random additions."""
-        if self.holdings_file is not None:
-            held = read_array(self.holdings_file, what="placement")[0] != 0
+        file = self.file_of("holdings_file")
+        if file is not None:
+            held = read_array(file, what="placement")[0] != 0
             if held.shape[0] != self.n or (self.K is not None and held.shape[1] != self.K):
                 raise InputError(
                     f"{self.holdings_file}: the placement is {held.shape[0]} x {held.shape[1]}; "
@@ -127,7 +128,7 @@ class Heterogeneous(GradientCode):
 
     def points(self, bits: int) -> list[Any]:
         """alpha, exact or as balls."""
-        return nodes(self.nodes, self.n, bits, self.file)
+        return nodes(self.nodes, self.n, bits, self.file_of("file"))
 
     def coefficients(self, bits: int) -> Any:
         """C^T at the nodes."""

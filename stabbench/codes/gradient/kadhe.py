@@ -181,7 +181,9 @@ class Kadhe(GroupCode):
             return generators.named(self.generator, d, m)
         if self.generator in generators.RANDOM:
             return Coefficients.from_array(generators.drawn(self.generator, d, m, self.chosen_seed))
-        return Coefficients.from_array(generators.from_file(self.generator, d, m))
+        file = self.file_of("generator")
+        assert file is not None
+        return Coefficients.from_array(generators.from_file(file, d, m))
 
     @functools.cached_property
     def chosen_seed(self) -> int:

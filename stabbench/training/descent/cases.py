@@ -13,7 +13,9 @@ from stabbench.codes.registry import code as build_code
 from stabbench.decoders.base import Decoder
 from stabbench.errors import InputError, require_least
 from stabbench.grammar import near
-from stabbench.problems.registry import data, data_spec
+from stabbench.problems.families import Data
+from stabbench.problems.registry import data as build_data
+from stabbench.problems.registry import data_spec
 from stabbench.sweeps.case import Case, Record
 from stabbench.sweeps.kinds import RUNNERS
 from stabbench.training import coded
@@ -105,13 +107,12 @@ class Request:
             Any parameter that is not allowed.
         """
         setup = Setup.of(dataclasses.asdict(self))
-        source = data(self.data)
         scheme = setup.scheme
         # a fault of the data must come before any result
-        require_samples(examples(self.data, self.seed), setup.partitions)
+        require_samples(examples(setup.data, self.seed), setup.partitions)
         parameters = dataclasses.asdict(self) | {
             "precision": scheme.precision.name,
-            "data": data_spec(source),
+            "data": data_spec(setup.data),
             "rate": float(self.rate),
             "momentum": float(self.momentum) if self.method == "nesterov" else 0.0,
             "times": times_spec(setup.times),
@@ -120,7 +121,7 @@ class Request:
             parameters["arrivals"] = str(arrivals(self.arrivals))
         if scheme.code is None:
             parameters |= {"arrivals": "none", "spare": "use"}
-        return coded.named_case(KIND, parameters, scheme.code, scheme.decoder)
+        return coded.named_case(KIND, parameters, scheme.code, scheme.decoder, setup.data)
 
 
 DESCENT = Kind(KIND, Request, "stabbench.training.descent")
@@ -134,7 +135,7 @@ class Setup:
     method: Method
     n: int
     stragglers: int
-    data: str
+    data: Data
     arrivals: str
     times: TimeModel
     trials: int
@@ -163,7 +164,7 @@ class Setup:
             Method(*(parameters[key] for key in keys)),
             parameters["n"],
             code.stragglers if code else 0,
-            parameters["data"],
+            build_data(parameters["data"]),
             parameters["arrivals"],
             times(parameters["times"]),
             parameters["trials"],
@@ -235,11 +236,11 @@ def _descend(setup: Setup, method: Method, seed: int) -> Descent:
 
 
 @functools.lru_cache(maxsize=64)
-def reference(method: Method, precision_name: str, data_name: str, n: int, seed: int) -> Descent:
+def reference(method: Method, precision_name: str, data: Data, n: int, seed: int) -> Descent:
     """The uncoded descent of the same method, seed and precision, its data in n parts."""
     scheme = Scheme(None, None, precision(precision_name))
     everybody = np.ones((method.iterations, n), dtype=np.int8)
-    return descend(scheme, method, examples(data_name, seed), n, everybody)
+    return descend(scheme, method, examples(data, seed), n, everybody)
 
 
 def summary(runs: list[Descent], uncoded: list[Descent]) -> dict[str, Any]:

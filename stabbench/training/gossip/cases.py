@@ -9,12 +9,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from stabbench.errors import InputError
-from stabbench.sweeps.case import Case, Record
+from stabbench.sweeps.case import Case, Record, case_of
 from stabbench.sweeps.kinds import RUNNERS
-from stabbench.sweeps.stability import file_digests
 from stabbench.training.gossip import limits
 from stabbench.training.gossip.channel import Setting
-from stabbench.training.gossip.classifiers import Softmax, built, problem, problem_spec
+from stabbench.training.gossip.classifiers import built, problem, problem_spec
 from stabbench.training.gossip.compressors import Compressor, compressor, compressor_spec
 from stabbench.training.gossip.formats import Formats
 from stabbench.training.gossip.graphs import Mixing, graph_spec, mixing
@@ -116,12 +115,7 @@ class Request:
             "consensus": float(self.consensus),
             "decay": float(self.decay),
         }
-        source = problem(self.problem)
-        if isinstance(source, Softmax):
-            named = {"code": "none", "decoder": "none", "data": source.data}
-            if digests := file_digests(named):
-                parameters["files"] = digests
-        return Case(KIND, parameters)
+        return case_of(KIND, parameters, problem(self.problem))
 
 
 GOSSIP = Kind(

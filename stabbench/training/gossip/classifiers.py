@@ -7,8 +7,10 @@ from typing import ClassVar
 import numpy as np
 
 from stabbench.errors import InputError
+from stabbench.files import Input
 from stabbench.grammar import bind, canonical, near, parse
-from stabbench.problems.data import dataset
+from stabbench.problems.data import dataset, labelled
+from stabbench.problems.families import Data
 from stabbench.training.gossip.problems import (
     DATA_STREAM,
     Array,
@@ -179,6 +181,7 @@ class Softmax(Problem):
     data: str = dataclasses.field(default="digits", metadata={"help": "labelled data"})
     label_skew: float = dataclasses.field(default=0.5, metadata={"help": "fraction sorted"})
     regularisation: float = dataclasses.field(default=0.01, metadata=_SCALE)
+    labelled: Data = dataclasses.field(init=False, repr=False)
 
     name: ClassVar[str] = "softmax"
     source: ClassVar[str] = "labelled data, real by default"
@@ -193,6 +196,12 @@ class Softmax(Problem):
             raise InputError(
                 f"problem {self.name}: regularisation={self.regularisation:g}; allowed is >= 0"
             )
+        object.__setattr__(self, "labelled", labelled(self.data))
+
+    @property
+    def inputs(self) -> tuple[Input, ...]:
+        """The file of the data."""
+        return self.labelled.inputs
 
     def parameters(self, n: int) -> int:
         """(features + 1) classes."""
@@ -204,7 +213,7 @@ class Softmax(Problem):
         return SoftmaxLocal(*self._dealt(n, seed), self.regularisation)
 
     def _labelled(self, n: int) -> tuple[Array, Array]:
-        features, classes = dataset(self.data)
+        features, classes = dataset(self.labelled)
         if classes.dtype.kind != "i" or np.iscomplexobj(features):
             raise InputError(f"problem {self.name}: {self.data}; allowed are real X, whole y")
         if len(features) < n:
@@ -289,8 +298,12 @@ def problem_spec(text: str) -> str:
     return canonical(built, built.name, full=True)
 
 
-@functools.lru_cache(maxsize=8)
 def built(text: str, n: int, seed: int) -> tuple[Local, float]:
     """The data of a problem and f*, kept for the next case on the same numbers."""
-    local = problem(text).build(n, seed)
+    return _built(problem(text), n, seed)
+
+
+@functools.lru_cache(maxsize=8)
+def _built(source: Problem, n: int, seed: int) -> tuple[Local, float]:
+    local = source.build(n, seed)
     return local, local.optimum()

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stabbench.errors import InputError
+from stabbench.files import Input
 
 Array = NDArray[Any]
 DATA_STREAM = 1
@@ -191,6 +192,11 @@ class Problem(ABC):
 
     name: ClassVar[str]
     source: ClassVar[str]
+
+    @property
+    def inputs(self) -> tuple[Input, ...]:
+        """The files that the numbers are read from."""
+        return ()
 
     @abstractmethod
     def parameters(self, n: int) -> int:

@@ -10,7 +10,9 @@ from stabbench.arithmetic.precision import precision
 from stabbench.codes.registry import code as build_code
 from stabbench.errors import InputError, require_least
 from stabbench.grammar import near
-from stabbench.problems.registry import data, data_spec
+from stabbench.problems.families import Data
+from stabbench.problems.registry import data as build_data
+from stabbench.problems.registry import data_spec
 from stabbench.sweeps.case import Case, Record
 from stabbench.sweeps.kinds import RUNNERS
 from stabbench.training import coded
@@ -98,19 +100,18 @@ class Request:
             Any parameter that is not allowed.
         """
         setup = Setup.of(dataclasses.asdict(self))
-        source = data(self.data)
-        examples(self.data, self.seed)  # a fault of the data must come before any result
+        examples(setup.data, self.seed)  # a fault of the data must come before any result
         scheme = setup.scheme
         parameters = dataclasses.asdict(self) | {
             "precision": scheme.precision.name,
-            "data": data_spec(source),
+            "data": data_spec(setup.data),
             "rate": float(self.rate),
             "arrivals": str(scheme.arrivals),
             "mode": scheme.mode,
         }
         if scheme.code is None:
             parameters["n"] = 1
-        return coded.named_case(KIND, parameters, scheme.code, scheme.decoder)
+        return coded.named_case(KIND, parameters, scheme.code, scheme.decoder, setup.data)
 
 
 LAYERS = Kind(KIND, Request, "stabbench.training.layers")
@@ -122,7 +123,7 @@ class Setup:
 
     scheme: Scheme
     plan: Plan
-    data: str
+    data: Data
     trials: int
     seed: int
 
@@ -133,7 +134,7 @@ class Setup:
         if not 0 < parameters["rate"] < np.inf:
             raise InputError(f"rate={parameters['rate']}; allowed is a number > 0")
         plan = Plan(*(parameters[key] for key in ("width", "depth", "steps", "batch", "rate")))
-        rest = parameters["data"], parameters["trials"], parameters["seed"]
+        rest = build_data(parameters["data"]), parameters["trials"], parameters["seed"]
         form, model = precision(parameters["precision"]), arrivals(parameters["arrivals"])
         mode, uncoded = parameters["mode"], parameters["code"] == UNCODED
         if mode not in MODES and not (uncoded and mode == LOCAL):
@@ -177,7 +178,7 @@ def run(case: Case) -> Record:
     if setup.scheme.code is not None:
         k = setup.scheme.code.system("matvec").encoders[0].unknowns
         measures["block_length"] = -(-setup.plan.width // k)
-    notes = data(setup.data).notes
+    notes = setup.data.notes
     if notes:
         measures["notes"] = list(notes)
     return coded.record(case, runs, measures)
@@ -191,10 +192,10 @@ def _train(setup: Setup, seed: int) -> Run:
 
 
 @functools.lru_cache(maxsize=64)
-def reference(plan: Plan, precision_name: str, data_name: str, seed: int) -> Run:
+def reference(plan: Plan, precision_name: str, data: Data, seed: int) -> Run:
     """The uncoded run of the same network, seed and precision."""
     scheme = Scheme(None, None, LOCAL, precision(precision_name), Punctual())
-    return train(scheme, plan, examples(data_name, seed), seed)
+    return train(scheme, plan, examples(data, seed), seed)
 
 
 def summary(runs: list[Run], uncoded: list[Run]) -> dict[str, Any]:

@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 
 from stabbench.errors import InputError
+from stabbench.problems.families import Data
 from stabbench.problems.registry import data as build_data
+from stabbench.problems.registry import data_spec
 
 Array = np.ndarray[Any, np.dtype[Any]]
 SPLIT, INITIAL, ORDER = 11, 12, 13
@@ -35,13 +37,12 @@ class Examples:
     classes: int
 
 
-@functools.lru_cache(maxsize=16)
-def examples(name: str, seed: int) -> Examples:
+def examples(data: Data | str, seed: int) -> Examples:
     """Data split at random into four fifths for training and one fifth for testing.
 
     Parameters
     ----------
-    name : str
+    data : Data or str
         ``digits``, ``breast-cancer`` or a .npz file with X and y.
     seed : int
 
@@ -56,9 +57,13 @@ def examples(name: str, seed: int) -> Examples:
     >>> examples("digits", 0).train.shape
     (64, 1438)
     """
-    source = build_data(name)
+    return _split(build_data(data) if isinstance(data, str) else data, seed)
+
+
+@functools.lru_cache(maxsize=16)
+def _split(source: Data, seed: int) -> Examples:
     features, labels = source.matrix(0), source.labels(0)
-    where = f"data {name!r}"
+    where = f"data {data_spec(source)!r}"
     if features.dtype.kind == "c":
         raise InputError(f"{where}: complex features; allowed for training are real ones")
     if labels.dtype.kind != "i":
