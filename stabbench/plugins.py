@@ -101,9 +101,7 @@ class Registry(Generic[T]):
             classes = [key for key, value in vars(module).items() if isinstance(value, type)]
             raise InputError(f"{path}: no class {attribute!r}; {near(attribute, classes)}")
         self._check(cls, name)
-        cls.name = name
-        cls.imported = inputs
-        return cls  # type: ignore[no-any-return]
+        return _named_by(cls, name, inputs)  # type: ignore[no-any-return]
 
     def _check(self, cls: Any, where: str) -> None:
         if not (isinstance(cls, type) and issubclass(cls, self.base)):
@@ -114,6 +112,16 @@ class Registry(Generic[T]):
         missing = sorted(getattr(cls, "__abstractmethods__", ()))
         if missing:
             raise InputError(f"{where}: the {self.noun} does not define {', '.join(missing)}")
+
+
+@functools.lru_cache(maxsize=256)
+def _named_by(cls: Any, name: str, inputs: tuple[Input, ...]) -> Any:
+    """A class under the name of the grammar, the same one for the same content of its files.
+
+    The class itself stays as it is: it may be one of ours, which the user's file only imports.
+    """
+    own = {"name": name, "imported": inputs, "__module__": cls.__module__, "__doc__": cls.__doc__}
+    return type(cls)(cls.__name__, (cls,), own)
 
 
 @functools.lru_cache(maxsize=256)
@@ -132,10 +140,11 @@ def note_inputs(instance: Any) -> None:
     They are the file that defines its class with the modules that this imports, for a user's, and
     every file that one of its text parameters names.
     """
-    values = (getattr(instance, name) for name in _texts(type(instance)))
-    paths = (value for value in values if value and isinstance(value, str | os.PathLike))
-    named = [Input.of(path) for path in dict.fromkeys(map(os.fspath, paths))]
-    found = (*type(instance).imported, *(each for each in named if each.digest))
+    cls: Any = type(instance)
+    values = [getattr(instance, name) for name in _texts(cls)]
+    paths = [os.fspath(x) for x in values if x and isinstance(x, str | os.PathLike)]
+    named = [Input.of(path) for path in dict.fromkeys(paths)]
+    found = (*cls.imported, *(each for each in named if each.digest))
     object.__setattr__(instance, "inputs", found)
 
 

@@ -127,6 +127,16 @@ def planned_with(files: str) -> Iterator[None]:
         _WATCH.reset(token)
 
 
+def missing_modules() -> str:
+    """What to add to a failed import: Python files that the running case was planned with."""
+    watch = _WATCH.get()
+    missed = [label for label in watch.missed() if label.endswith(".py")] if watch else []
+    if not watch or not missed:
+        return ""
+    listed = ", ".join(f"{label} (sha256 {watch.planned[label]})" for label in missed)
+    return f"; modules of which it was planned, not found: {listed}"
+
+
 @dataclasses.dataclass
 class _Watch:
     """The files of a running case: digests by label as planned, paths named and held so far."""
@@ -152,9 +162,14 @@ class _Watch:
     def finish(self) -> None:
         for named in [named for path, named in self.named.items() if path not in self.held]:
             named.hold(digest_of(locate(named.path)[0]))
-        missed = self.planned.keys() - set(map(self._label, self.named))
-        if missed:
-            raise InputError(f"{min(missed)}: the case was planned with this file and read it not")
+        if missed := self.missed():
+            raise InputError(
+                f"{missed[0]}: the case was planned with this file but did not read it"
+            )
+
+    def missed(self) -> list[str]:
+        met = set(map(self._label, self.named))
+        return [label for label in self.planned if label not in met]
 
     def _label(self, path: str) -> str:
         return path if path in self.planned else locate(path)[0].name

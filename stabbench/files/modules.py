@@ -19,7 +19,7 @@ from types import ModuleType
 from typing import Final, NamedTuple
 
 from stabbench.errors import InputError
-from stabbench.files.inputs import Input, digest_of
+from stabbench.files.inputs import Input, digest_of, missing_modules
 
 _PACKAGE: Final = Path(__file__).parents[1]
 _STANDARD: Final = (Path(os.__file__).parent, Path(sysconfig.get_path("stdlib")))
@@ -145,11 +145,7 @@ def _imported(path: Path) -> Loaded:
     assert specification is not None
     module = importlib.util.module_from_spec(specification)
     _show({})
-    hidden = {
-        each: found
-        for each, found in sys.modules.items()
-        if not each.startswith(_KEPT) and _is_beside(found, path.parent)
-    }
+    hidden = _beside(path.parent)
     for each in hidden:
         del sys.modules[each]
     importlib.invalidate_caches()
@@ -162,7 +158,8 @@ def _imported(path: Path) -> Loaded:
         raise
     except (Exception, SystemExit) as error:
         del sys.modules[name]
-        raise InputError(f"{_place(error, path)}: {type(error).__name__}: {error}") from error
+        words = f"{_place(error, path)}: {type(error).__name__}: {error}{missing_modules()}"
+        raise InputError(words) from error
     finally:
         sys.meta_path.remove(finder)
         helpers = {each: sys.modules.pop(each) for each in finder.names if each in sys.modules}
@@ -197,17 +194,20 @@ def _is_users(places: Sequence[str]) -> bool:
     )
 
 
-def _is_beside(module: object, folder: Path) -> bool:
-    """Whether a module of a user lies in a folder or below it."""
-    if not isinstance(module, ModuleType):
-        return False
-    # attributes of modules that load lazily would load them
-    spec = object.__getattribute__(module, "__dict__").get("__spec__")
-    if not isinstance(spec, ModuleSpec):
-        return False
-    places = _places(spec)
-    home = folder.absolute()
-    return _is_users(places) and any(Path(place).is_relative_to(home) for place in places)
+def _beside(folder: Path) -> dict[str, ModuleType]:
+    """Loaded modules of users that lie in a folder, or in whose stead it has one of that name."""
+    home, found = folder.absolute(), {}
+    names = {each.name.partition(".")[0] for each in home.iterdir()}
+    for name, module in list(sys.modules.items()):
+        if name.startswith(_KEPT) or not isinstance(module, ModuleType):
+            continue
+        # attributes of modules that load lazily would load them
+        spec = object.__getattribute__(module, "__dict__").get("__spec__")
+        places = _places(spec) if isinstance(spec, ModuleSpec) else []
+        inside = any(Path(place).is_relative_to(home) for place in places)
+        if (inside or name.partition(".")[0] in names) and _is_users(places):
+            found[name] = module
+    return found
 
 
 def _reason(path: Path) -> str:
