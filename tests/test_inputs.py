@@ -431,6 +431,31 @@ def test_a_planned_file_that_is_no_longer_read_fails_the_case(tmp_path: Path) ->
     assert compute(more).reason == "x.py: the case was planned with this file but did not read it"
 
 
+def test_a_file_read_by_foreign_means_is_looked_at_again(tmp_path: Path) -> None:
+    other = "np.save(self.table, np.vander(np.arange(6.0), 4))"
+    text = FROM_FILE.replace("return np.load", f"{other}\n        return np.load")
+    (tmp_path / "own.py").write_text(text)
+    np.save(tmp_path / "table.npy", np.eye(6, 4) + 1)
+    before = short(tmp_path / "table.npy")
+    code = f"{tmp_path}/own.py:Mine[table='{tmp_path}/table.npy']"
+    record = compute(Request(code, 6, 2, data=SMALL).case())
+    assert record.status == "failed"
+    assert f"sha256 {before} planned, {short(tmp_path / 'table.npy')} found" in record.reason
+
+
+def test_what_is_read_late_has_the_content_that_was_named(tmp_path: Path) -> None:
+    path = tmp_path / "data.npy"
+    write(path, RANDOM.standard_normal((4, 3)))
+    named = File(str(path))
+    write(path, RANDOM.standard_normal((4, 3)))
+    with pytest.raises(InputError, match=f"the file has changed: .* {short(path)} found"):
+        named.matrix(0)
+    missing = File(str(tmp_path / "later.npy"))
+    write(tmp_path / "later.npy", np.eye(2))
+    with pytest.raises(InputError, match="no file planned"):
+        missing.matrix(0)
+
+
 def test_files_of_one_name_are_told_apart_by_their_folders(tmp_path: Path) -> None:
     one, two = (tmp_path / name / "G.csv" for name in ("one", "two"))
     for path, table in ((one, TABLE[:, :1] * 0), (two, TABLE[:, :1])):
