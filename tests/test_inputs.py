@@ -25,7 +25,8 @@ from stabbench.errors import InputError
 from stabbench.files import arrays
 from stabbench.grammar import parameters_of
 from stabbench.problems.data import File
-from stabbench.sweeps import api
+from stabbench.report.plots.shift_add import shift_add
+from stabbench.sweeps import api, runner
 from stabbench.sweeps.case import Case, Record
 from stabbench.sweeps.runner import Options, compute
 from stabbench.sweeps.stability import Request
@@ -100,9 +101,14 @@ class Kind:
 
 
 def of_code(
-    name: str, parameter: str, contents: tuple[Any, Any], *, n: int = 6, **others: Any
+    name: str,
+    parameter: str,
+    contents: tuple[Any, Any],
+    *,
+    n: int = 6,
+    more: str = "",
+    **others: Any,
 ) -> Kind:
-    more = others.pop("more", "")
     code = f"{name}[{more}{parameter}='{{}}']"
     chosen = {"code": code, "n": n, "stragglers": 2, "data": SMALL} | others
     return Kind(f"{parameter}.npy", contents, chosen, read=(name, parameter))
@@ -125,18 +131,18 @@ TABLE = np.array([[0, 0], [0, 1], [1, 0], [0, 2], [2, 0]])
 KINDS = {
     "generator": of_code("matrix", "file", matrices(6, 4)),
     **{
-        name: of_code(name, "file", nodes(), more="nodes=custom,", **others)
-        for name, others in {
-            "polynomial": {},
-            "chebyshev-basis": {},
-            "orthopoly": {},
-            "orthopoly-shifted": {},
-            "matdot": {"problem": "matmul"},
-            "polydot": {"problem": "matmul"},
-            "entangled": {"problem": "matmul"},
-            "orthomatdot": {"problem": "matmul"},
-            "lagrange": {"problem": "evaluate"},
-            "heterogeneous": {},
+        name: of_code(name, "file", nodes(), more="nodes=custom,", problem=problem)
+        for name, problem in {
+            "polynomial": "matvec",
+            "chebyshev-basis": "matvec",
+            "orthopoly": "matmul",
+            "orthopoly-shifted": "matmul",
+            "matdot": "matmul",
+            "polydot": "matmul",
+            "entangled": "matmul",
+            "orthomatdot": "matmul",
+            "lagrange": "evaluate",
+            "heterogeneous": "gradient",
         }.items()
     },
     "shifts": of_code("shift-add", "table", (TABLE, TABLE[::-1] * 2), n=5, more="design=custom,"),
@@ -396,7 +402,7 @@ def test_a_sweep_of_two_processes_holds_the_planned_contents(
         write(changed, KINDS["helper"].contents[1])
         run_cases(*arguments)
 
-    run_cases = api.run
+    run_cases = runner.run
     monkeypatch.setattr(api, "run", overwrite_and_run)
     codes = [f"matrix[file='{kept}']", f"{tmp_path}/mine.py:Mine"]
     store = sb.sweep(
@@ -474,7 +480,12 @@ def test_files_of_one_name_are_told_apart_by_their_folders(tmp_path: Path) -> No
 def test_a_large_file_is_parsed_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     calls = []
     parsed = arrays._parsed
-    monkeypatch.setattr(arrays, "_parsed", lambda *a: (calls.append(a), parsed(*a))[1])
+
+    def counted(*arguments: Any) -> Any:
+        calls.append(arguments)
+        return parsed(*arguments)
+
+    monkeypatch.setattr(arrays, "_parsed", counted)
     np.savetxt(tmp_path / "large.csv", RANDOM.standard_normal((40, 3)), delimiter=",")
     for precision in ("float32", "float64", "bfloat16"):
         record = sb.evaluate(
@@ -552,3 +563,16 @@ def test_a_helper_works_from_the_command_line(tmp_path: Path) -> None:
     laid(KINDS["helper"], tmp_path, HELPER.format(1))
     done = run("info", f"{tmp_path}/mine.py:Mine")
     assert done.status == 0, done.err
+
+
+def test_reports_take_nothing_from_a_changed_file(tmp_path: Path) -> None:
+    path = tmp_path / "table.csv"
+    write(path, TABLE)
+    codes = f"shift-add[design=custom,table='{path}']"
+    data = [f"gaussian[rows={rows},columns=2]" for rows in (8, 16)]
+    store = sb.sweep(None, tmp_path / "out", codes=codes, n=5, stragglers=2, data=data)
+    write(path, TABLE[::-1])
+    plots = {plot.name: plot.data for plot in shift_add(list(store.records.values()))}
+    assert len(plots["shift-add-length-float32"].records()) == 2
+    assert plots["shift-add-storage-float32"].records() == []
+    assert "not those of the sweep" in " ".join(plots["shift-add-storage-float32"].notes)

@@ -8,6 +8,8 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from stabbench.codes.registry import code as build_code
+from stabbench.errors import InputError
+from stabbench.files.inputs import written
 from stabbench.grammar import parse
 from stabbench.report import style
 from stabbench.report.entries import Entry, entries
@@ -115,14 +117,19 @@ def _storage(found: Sequence[Entry], precision: str) -> Plot:
     rows = [
         _place(e)
         | {
-            "storage": e.record.storage * _blocks(e),
+            "storage": e.record.storage * blocks,
             "median": e.value("relative_error", "median"),
             "worst": e.value("relative_error"),
         }
         for e in found
+        if (blocks := _blocks(e))
     ]
     name = slug("shift-add-storage", precision)
-    data = table(name, title, STORAGE, _sorted(rows, "storage"), _notes(found))
+    notes = _notes(found)
+    if len(rows) < len(found):
+        lost = dict.fromkeys(e.code for e in found if not _blocks(e))
+        notes += (f"left out, as their files are not those of the sweep: {', '.join(lost)}",)
+    data = table(name, title, STORAGE, _sorted(rows, "storage"), notes)
     return Plot(name, title, caption, data, _by_storage)
 
 
@@ -183,12 +190,19 @@ def _problem(e: Entry) -> str:
 
 def _blocks(e: Entry) -> int:
     case = e.record.case
-    return _count(case["code"], case["n"], case["stragglers"])
+    return _count(case["code"], case["n"], case["stragglers"], case.get("files", ""))
 
 
 @functools.lru_cache(maxsize=1024)
-def _count(text: str, n: int, stragglers: int) -> int:
-    return int(build_code(text, n, stragglers).system().encoders[0].unknowns)
+def _count(text: str, n: int, stragglers: int, files: str) -> int:
+    """Data blocks of a code; 0 where a file of it is gone or has another content by now."""
+    try:
+        built = build_code(text, n, stragglers)
+    except InputError:
+        return 0
+    if not set(written(built.inputs).split()) <= set(files.split()):
+        return 0
+    return int(built.system().encoders[0].unknowns)
 
 
 def _by_units(data: Table) -> "Figure":
