@@ -6,7 +6,7 @@ times can tell.
 
 import dataclasses
 import hashlib
-import importlib
+import importlib.util
 import os
 import py_compile
 import sys
@@ -511,6 +511,21 @@ def test_compiled_code_of_an_older_helper_is_not_taken(tmp_path: Path) -> None:
     write(path, kind.contents[1])
     built: Any = build_code(f"{tmp_path}/mine.py:Mine", 6, 2)
     assert built.coefficients(53)[1][1] == 1 + 2 * 2.0
+
+
+def test_a_compiled_module_that_changed_asks_for_a_new_process(tmp_path: Path) -> None:
+    spec = importlib.util.find_spec("markupsafe._speedups")
+    assert spec is not None
+    assert spec.origin is not None
+    library = tmp_path / Path(spec.origin).name
+    library.write_bytes(content := Path(spec.origin).read_bytes())
+    (tmp_path / "mine.py").write_text("import _speedups\n" + FROM_FILE)
+    code = f"{tmp_path}/mine.py:Mine"
+    assert Path(build_code(code, 6, 2).inputs[1].path) == library
+    library.unlink()  # a library in use must not be overwritten in place
+    library.write_bytes(content + b" ")
+    with pytest.raises(InputError, match="a compiled module has changed; start a new process"):
+        build_code(code, 6, 2)
 
 
 def test_helpers_of_one_name_stay_apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -197,7 +197,7 @@ def _is_users(places: Sequence[str]) -> bool:
 def _beside(folder: Path) -> dict[str, ModuleType]:
     """Loaded modules of users that lie in a folder, or in whose stead it has one of that name."""
     home, found = folder.absolute(), {}
-    names = {each.name.partition(".")[0] for each in home.iterdir()}
+    names = {each.partition(".")[0] for each in _listed(home)}
     for name, module in list(sys.modules.items()):
         if name.startswith(_KEPT) or not isinstance(module, ModuleType):
             continue
@@ -208,6 +208,14 @@ def _beside(folder: Path) -> dict[str, ModuleType]:
         if (inside or name.partition(".")[0] in names) and _is_users(places):
             found[name] = module
     return found
+
+
+def _listed(folder: Path) -> list[str]:
+    """Names in a folder; none where files can be opened, but not listed."""
+    try:
+        return os.listdir(folder)  # noqa: PTH208
+    except OSError:
+        return []
 
 
 def _reason(path: Path) -> str:

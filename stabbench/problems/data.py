@@ -76,7 +76,7 @@ class File(Data):
     """
 
     path: str = field(metadata={"help": f"file of the data matrix ({', '.join(SUFFIXES)})"})
-    content: Input = field(init=False, repr=False)
+    content: Input = field(init=False, repr=False, metadata={"help": "the file by its content"})
 
     name: ClassVar[str] = "file"
     source: ClassVar[str] = "a user's file"
