@@ -21,7 +21,7 @@ from stabbench.arithmetic.inverses import (
     frobenius_norm,
 )
 from stabbench.arithmetic.precision import Precision, precision
-from stabbench.codes.base import LinearCode
+from stabbench.codes.base import Code
 from stabbench.codes.operators import Dense, Operator
 from stabbench.errors import InputError
 
@@ -144,9 +144,30 @@ def operators_of(generator: Coefficients, rows: Array) -> DecodingOperators:
     return svd_operators(generator, rows)
 
 
+def generator_of(code: Code) -> Coefficients:
+    """The dense reply map of a code for matrix-vector products, a linear code's generator.
+
+    Raises
+    ------
+    InputError
+        If the replies are no dense combinations.
+
+    Examples
+    --------
+    >>> from stabbench.codes.registry import code
+    >>> generator_of(code("systematic-gaussian", n=3, stragglers=1)).rounded("float64")[:2]
+    array([[1., 0.],
+           [0., 1.]])
+    """
+    reply = code.system("matvec").reply
+    if not isinstance(reply, Dense):
+        raise InputError(f"{code.spec}: the replies are no dense combinations")
+    return reply.coefficients
+
+
 @functools.lru_cache(maxsize=16)
-def stored_generator(code: LinearCode, storage: str) -> Coefficients:
-    """The generator of a code as a precision stores it, or the ideal one for ``exact``.
+def stored_generator(code: Code, storage: str) -> Coefficients:
+    """`generator_of` a code as a precision stores it, or the ideal one for ``exact``.
 
     Raises
     ------
@@ -154,8 +175,8 @@ def stored_generator(code: LinearCode, storage: str) -> Coefficients:
         If an entry overflows in the storage format.
     """
     if storage == "exact":
-        return code.generator
-    values = code.generator.rounded(storage)
+        return generator_of(code)
+    values = generator_of(code).rounded(storage)
     if not np.isfinite(values).all():
         raise OverflowError(f"an entry of the generator of {code.spec} overflows {storage}")
     return Coefficients.from_array(values)

@@ -9,6 +9,7 @@ import numpy as np
 
 from stabbench.analysis.budget import Budget
 from stabbench.analysis.conditions import Conditions
+from stabbench.analysis.gradient_sums import check_sum, own_errors, rounded_products
 from stabbench.analysis.metrics import Statistic
 from stabbench.analysis.structure import BUDGET_ROWS, OVERFLOWED, Choice, Structure, Trial
 from stabbench.arithmetic import exact
@@ -23,6 +24,7 @@ from stabbench.arithmetic.rank import first_independent
 from stabbench.codes.gradient.approximate import ApproximateCode
 from stabbench.codes.gradient.base import GradientCode, Held, Part
 from stabbench.codes.gradient.kadhe import Kadhe
+from stabbench.decoders.base import Spare
 from stabbench.decoders.ideal import least_squares_weights, wanted
 from stabbench.decoders.weights import assemble, distinct, exact_weights, families
 from stabbench.errors import InputError
@@ -85,21 +87,25 @@ class Gradient(Structure):
     def measures(
         self, choice: Choice, patterns: Array, trials: list[Trial], relative: Array
     ) -> dict[str, Any]:
-        """The trade-off of exact codes; of approximate ones the arithmetic error alone."""
+        """The trade-off of exact codes; of approximate and rounded ones the arithmetic error."""
         code = choice.code
         assert isinstance(code, GradientCode)
         found: dict[str, Any] = {"load": code.load, "communication": 1 / code.reduction}
         if isinstance(code, Kadhe):
             found["minimum_distance"] = code.minimum_distance
         if not code.approximate:
-            return found | {"tradeoff": code.tradeoff}
+            found["tradeoff"] = code.tradeoff
+        if code.rounded:
+            found["tolerance"] = code.allowed_error
+        if not (code.approximate or code.rounded):
+            return found
         plan = choice.decoder.plan(code, choice.system, patterns, choice.precision, choice.spare)
         ideal = ideal_products(choice, code, code.arrived(patterns))
         own = np.stack([arithmetic_errors(plan.decode(t.replies), ideal, t) for t in trials])
         return found | {"arithmetic_error": Statistic.of(own, patterns)}
 
 
-def exact_conditions(code: GradientCode, arrived: Array, spare: str = "use") -> Conditions:
+def exact_conditions(code: GradientCode, arrived: Array, spare: Spare = "use") -> Conditions:
     """Conditions of every pattern of a code that recovers the sum.
 
     Parameters
@@ -112,7 +118,12 @@ def exact_conditions(code: GradientCode, arrived: Array, spare: str = "use") -> 
     -------
     Conditions
         kappa of the worst part, and a(F) = max over w of the sum over j of
-        |D_F[j, w]| sum over i, u of |C[(i, u), j]| / K.
+        |D_F[j, w]| sum over i, u of |C[(i, u), j]| / K. Of rounded codes `own_errors` too.
+
+    Raises
+    ------
+    InputError
+        If the weights do not give the sum: the code's parts contradict its coefficients.
     """
     count = len(arrived)
     kappas = np.zeros((3, count))
@@ -129,6 +140,14 @@ def exact_conditions(code: GradientCode, arrived: Array, spare: str = "use") -> 
             subsets, each = distinct(parts, arrived[at])
             found = _kappas(parts[0], subsets, spare)[:, each].max(axis=1)
             kappas[:, at] = np.maximum(kappas[:, at], found)
+    others: dict[str, Array] = {}
+    if code.rounded:
+        own = np.full(count, np.inf)
+        own[decodable] = own_errors(code, arrived[decodable], spare)
+        decodable &= own <= code.allowed_error
+        others["decoding_error"] = own
+    else:
+        check_sum(code, weights, decodable, arrived)
     kappas[:, ~decodable] = np.inf
     sizes = np.abs(code.encoding.rounded("float64")).sum(axis=1) / code.partitions
     with np.errstate(invalid="ignore", over="ignore"):
@@ -136,7 +155,7 @@ def exact_conditions(code: GradientCode, arrived: Array, spare: str = "use") -> 
     spread = _rms_amplification(code, weights)
     growth[~decodable] = spread[~decodable] = np.inf
     first, second, third = kappas
-    return Conditions(decodable, first, second, third, growth, growth, spread)
+    return Conditions(decodable, first, second, third, growth, growth, spread, others)
 
 
 def _rms_amplification(code: GradientCode, weights: Array) -> Array:
@@ -147,7 +166,7 @@ def _rms_amplification(code: GradientCode, weights: Array) -> Array:
         return np.asarray(frobenius_norm(weights * sizes) / whole)
 
 
-def _part_operators(part: Part, taken: Array, spare: str) -> Array:
+def _part_operators(part: Part, taken: Array, spare: Spare) -> Array:
     """Ideal weights of subsets of a part in float64, to about 1e-10; NaN without full rank."""
     m = part.target.shape[0]
     target = part.target.rounded("float64")
@@ -167,13 +186,13 @@ def _part_operators(part: Part, taken: Array, spare: str) -> Array:
     return weights
 
 
-def _kept(part: Part, taken: Array, spare: str) -> Array:
+def _kept(part: Part, taken: Array, spare: Spare) -> Array:
     if spare == "drop" and taken.shape[1] > part.matrix.shape[1]:
         return first_independent(part.matrix.rounded("float64"), taken)
     return taken
 
 
-def _kappas(part: Part, subsets: Array, spare: str) -> Array:
+def _kappas(part: Part, subsets: Array, spare: Spare) -> Array:
     """kappa_2, kappa_F and kappa_1 of subsets of a part, shape (3, U)."""
     kappas = np.full((3, len(subsets)), np.inf)
     counts = subsets.sum(axis=1)
@@ -242,7 +261,9 @@ def _fractions(weights: list[Fraction]) -> Any:
 
 
 def ideal_products(choice: Choice, code: GradientCode, arrived: Array) -> tuple[Array, Array]:
-    """D Phi_F of the ideal weights and coefficients of an approximate code, pairs (P, K)."""
+    """D Phi_F of the ideal weights and coefficients, pairs (P, K)."""
+    if code.rounded:
+        return rounded_products(code, arrived, choice.spare)
     encoding = code.encoding.rational()[0]
     stacked = [(_approximate_weights(choice, code, row) * encoding).tolist()[0] for row in arrived]
     return to_pair(flint.fmpq_mat(stacked))

@@ -23,7 +23,7 @@ from stabbench.analysis.structure import (
     Trial,
     beyond,
 )
-from stabbench.codes.base import LinearCode
+from stabbench.codes.base import Code
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -33,7 +33,6 @@ class Linear(Structure):
 
     def conditions(self, choice: Choice, patterns: Array) -> Conditions:
         """Conditions of the rows that the decoder reads, see `conditions`."""
-        assert isinstance(choice.code, LinearCode)
         storage = choice.precision.storage.name
         reads_all = choice.spare == "use" and choice.decoder.uses_spare
         parts = []
@@ -52,7 +51,6 @@ class Linear(Structure):
     def worst_sets(self, choice: Choice, limit: int) -> tuple[Array, bool]:
         """Sets with the largest condition numbers, by search or by visiting all."""
         code = choice.code
-        assert isinstance(code, LinearCode)
         if code.stragglers == 0:
             return np.zeros((0, 0), dtype=np.int64), True
         stored = stored_generator(code, choice.precision.storage.name)
@@ -60,9 +58,11 @@ class Linear(Structure):
 
     def budget(self, choice: Choice, pattern: Array, trial: Trial) -> Budget | str:
         """The budget on the first rows of every block, see `budget`; none for many unknowns."""
-        assert isinstance(choice.code, LinearCode)
-        if reason := beyond(choice.code.shape[1], MOST_UNKNOWNS):
+        system = choice.system
+        if reason := beyond(system.reply.unknowns, MOST_UNKNOWNS):
             return reason
+        if system.target is not None:
+            return "the blocks are not the unknowns of the reply map"
         plan = _plan(choice, pattern[None])
         (rows,) = plan.rows
         (estimate,) = plan.decode(trial.replies)
@@ -86,6 +86,8 @@ def _plan(choice: Choice, patterns: Array) -> Any:
 
 
 @functools.lru_cache(maxsize=32)
-def _conditions(code: LinearCode, storage: str, rows: bytes, shape: tuple[int, int]) -> Conditions:
+def _conditions(code: Code, storage: str, rows: bytes, shape: tuple[int, int]) -> Conditions:
     table = np.frombuffer(rows, dtype=np.int64).reshape(shape)
-    return conditions(stored_generator(code, storage), table)
+    target = code.system("matvec").target
+    wanted = None if target is None else target.rounded("float64")
+    return conditions(stored_generator(code, storage), table, wanted)

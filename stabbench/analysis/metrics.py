@@ -74,7 +74,7 @@ def digits(relative: Array | float) -> Any:
     7.0
     """
     with np.errstate(divide="ignore"):
-        return -np.log10(relative)
+        return 0.0 - np.log10(relative)  # an error of 1 has 0 digits, not -0
 
 
 @dataclasses.dataclass(frozen=True)

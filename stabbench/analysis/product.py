@@ -83,7 +83,7 @@ class Product(Structure):
             encoded=share_products(taken[0][:, :CORNER], taken[1][:, :CORNER], is_complex),
             computed=_flat(trial.replies[rows][corner], is_complex),
             estimate=_flat(estimate[corner], is_complex),
-            exact=_sums(system, len(left), len(right), is_complex) * products,
+            exact=acting_rational(sums(system), is_complex) * products,
         )
         target = None if system.target is None else acting_rational(system.target, is_complex)
         return stage_budget(acting_rational(reply.rows(rows), is_complex), target, stages)
@@ -157,16 +157,23 @@ def mixing(left: Operator, right: Operator, pairs: bytes, storage: str) -> Coeff
     return Kronecker(ideal, one, two, table).stored(storage)
 
 
-def _sums(system: System, left: int, right: int, is_complex: bool) -> Rational:
-    """The 0/1 matrix from block products to the wanted blocks C[a, b]."""
-    assert isinstance(system, ProductSystem)
+def sums(system: ProductSystem) -> Coefficients:
+    """The 0/1 matrix from block products to the wanted blocks C[a, b].
+
+    Examples
+    --------
+    >>> from stabbench.codes.registry import code
+    >>> sums(code("matdot[p=2]", n=3, stragglers=0).product_system).rounded("float64")
+    array([[1., 0., 0., 1.]])
+    """
     m, p, n = system.layout
+    left, right = (encoder.unknowns for encoder in system.encoders)
     matrix = np.zeros((m * n, left * right))
     for j in range(p):
         for a in range(m):
             for b in range(n):
                 matrix[a * n + b, (j * m + a) * right + j * n + b] = 1.0
-    return acting_rational(Coefficients.from_array(matrix), is_complex)
+    return Coefficients.from_array(matrix)
 
 
 def _flat(array: Array, is_complex: bool) -> Rational:

@@ -9,8 +9,10 @@ from stabbench.analysis.structure import Structure
 from stabbench.codes.base import Code, LinearCode, System
 from stabbench.codes.gradient.base import GradientCode
 from stabbench.codes.lagrange import FunctionSystem
+from stabbench.codes.operators import Dense
 from stabbench.codes.product import ProductSystem
 from stabbench.codes.shift_add import ShiftAdd
+from stabbench.errors import InputError
 
 STRUCTURES: tuple[tuple[type[Code | System], Structure], ...] = (
     (ShiftAdd, Shifts()),
@@ -24,12 +26,19 @@ STRUCTURES: tuple[tuple[type[Code | System], Structure], ...] = (
 def structure_of(code: Code, system: System | None = None) -> Structure:
     """The analysis of a code's structure, which may depend on the problem that a system serves.
 
+    A code of no known kind is measured by its reply map where that is a matrix of coefficients.
+
     Raises
     ------
-    TypeError
+    InputError
         If no structure is registered for this kind of code.
     """
     for kind, structure in STRUCTURES:
         if isinstance(code, kind) or isinstance(system, kind):
             return structure
-    raise TypeError(f"no analysis for codes of type {type(code).__name__}")
+    if code.dense and system is not None and isinstance(system.reply, Dense):
+        return Linear()
+    raise InputError(
+        f"{code.spec}: no analysis for codes of type {type(code).__name__}; allowed are LinearCode, "
+        "GradientCode, or a Code with dense = True whose system has a Dense reply map"
+    )

@@ -5,6 +5,8 @@ from typing import Any
 import flint
 import numpy as np
 
+from stabbench.arithmetic.coefficients import Coefficients
+
 Array = np.ndarray[Any, np.dtype[Any]]
 PRIME = 2305843009213693921
 """The largest prime below 2^61 that is 1 modulo 4, so that -1 has a square root."""
@@ -32,11 +34,41 @@ def independent_rows(matrix: Array) -> Array:
     >>> independent_rows(np.array([[1.0, 2.0], [0.5, 1.0], [0.0, 3.0]])).tolist()
     [0, 2]
     """
-    r, k = matrix.shape
-    columns = [[_residue(matrix[i, j]) for i in range(r)] for j in range(k)]
-    reduced, rank = flint.nmod_mat(columns, PRIME).rref()
-    rows = reduced.tolist()
-    return np.array([next(i for i in range(r) if int(rows[j][i])) for j in range(rank)], dtype=int)
+    return np.array(independent([[_residue(x) for x in row] for row in matrix]), dtype=int)
+
+
+def independent(rows: list[list[int]]) -> list[int]:
+    """`independent_rows` of a matrix of residues.
+
+    Examples
+    --------
+    >>> independent([[1, 2], [2, 4], [0, 1]])
+    [0, 2]
+    """
+    reduced, rank = flint.nmod_mat(list(zip(*rows, strict=True)), PRIME).rref()
+    table = reduced.tolist()
+    return [next(c for c, x in enumerate(table[i]) if int(x)) for i in range(rank)]
+
+
+def residues(matrix: Coefficients) -> list[list[int]]:
+    """A rational matrix, complex or not, modulo the prime.
+
+    Examples
+    --------
+    >>> residues(Coefficients.from_array(np.array([[2.0, 1j]])))[0] == [2, ROOT]
+    True
+    """
+    real, imaginary = matrix.rational()
+    values = [_ratio(x) for x in real.entries()]
+    if imaginary is not None:
+        both = zip(values, imaginary.entries(), strict=True)
+        values = [(x + ROOT * _ratio(y)) % PRIME for x, y in both]
+    k = matrix.shape[1]
+    return [values[i * k : i * k + k] for i in range(matrix.shape[0])]
+
+
+def _ratio(x: Any) -> int:
+    return int(x.p) * pow(int(x.q), -1, PRIME) % PRIME
 
 
 def _residue(value: Any) -> int:

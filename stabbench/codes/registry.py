@@ -29,6 +29,7 @@ CODES: Registry[Code] = Registry(
         "stabbench.codes.gradient.cyclic_mds",
         "stabbench.codes.gradient.reed_solomon",
         "stabbench.codes.gradient.heterogeneous",
+        "stabbench.codes.gradient.matrix",
         "stabbench.codes.gradient.clustered",
         "stabbench.codes.gradient.bibd",
         "stabbench.codes.gradient.graphs",

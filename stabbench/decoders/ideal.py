@@ -7,8 +7,8 @@ import flint
 import numpy as np
 
 from stabbench.arithmetic.coefficients import Coefficients
-from stabbench.arithmetic.modular import PRIME
 from stabbench.arithmetic.pairs import Pair, joined
+from stabbench.arithmetic.rank import independent, residues
 from stabbench.codes.gradient.base import GradientCode, Part
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -112,9 +112,10 @@ def least_squares_weights(code: GradientCode, arrived: Array) -> Any:
     weights = flint.fmpq_mat(code.reduction, len(arrived))
     if not taken.size:
         return weights
-    matrix = code.encoding.rows(taken).rational()[0]
+    received = code.encoding.rows(taken)
+    matrix = received.rational()[0]
     target = wanted(code)
-    basis = _independent(matrix)
+    basis = independent(residues(received))
     chosen = flint.fmpq_mat([matrix.tolist()[i] for i in basis])
     normal = (chosen * chosen.transpose()).inv()
     projected = target * chosen.transpose() * normal
@@ -133,14 +134,3 @@ def wanted(code: GradientCode) -> Any:
     m = code.reduction
     rows = [[int(c % m == w) for c in range(code.partitions * m)] for w in range(m)]
     return flint.fmpq_mat(rows)
-
-
-def _independent(matrix: Any) -> list[int]:
-    """The first independent rows, by elimination modulo a prime."""
-    columns = [
-        [int(x.p) * pow(int(x.q), -1, PRIME) % PRIME for x in row]
-        for row in matrix.transpose().tolist()
-    ]
-    reduced, rank = flint.nmod_mat(columns, PRIME).rref()
-    rows = reduced.tolist()
-    return [next(c for c, x in enumerate(rows[i]) if int(x)) for i in range(rank)]

@@ -233,9 +233,11 @@ def assemble(code: GradientCode, arrived: Array, solver: Solver, dtype: np.dtype
     """Weights of all patterns, shape (P, m, replies), from a solver of subsets of parts.
 
     Every distinct subset of a part is solved once, and once for all parts of the same matrix.
+    Patterns that no part decodes have NaN.
     """
-    weights = np.zeros((len(arrived), code.reduction, arrived.shape[1]), dtype=dtype)
+    weights = np.full((len(arrived), code.reduction, arrived.shape[1]), np.nan, dtype=dtype)
     for at, stage in code.stages(arrived):
+        weights[at] = 0
         for parts in families(stage):
             subsets, each = distinct(parts, arrived[at])
             found = _by_count(parts[0], subsets, solver, (code.reduction, dtype))

@@ -12,6 +12,7 @@ from stabbench.analysis.conditions import Conditions
 from stabbench.analysis.metrics import Statistic
 from stabbench.analysis.noise import Noise, formula, noise
 from stabbench.analysis.patterns import case_patterns
+from stabbench.analysis.plausible import implausible
 from stabbench.analysis.prediction import Prediction, predict
 from stabbench.analysis.structure import Choice, Structure, Trial, block_lengths
 from stabbench.analysis.structures import structure_of
@@ -196,6 +197,8 @@ def run(case: Case) -> Record:
         first = np.flatnonzero(decodable[np.argmax(overflowed)]).tolist()
         share = f"{overflowed.sum()} of {len(decodable)} patterns, first survivors {first}"
         return Record(case, "overflow", f"error inf on {share}", measures, label)
+    if fault := implausible(found, measures, "approximate" in setup.code.groups):
+        return Record(case, "failed", f"internal error: {fault}", label=label)
     worst = measures["relative_error"]
     pattern = np.isin(np.arange(setup.code.n), worst.worst_survivors).astype(np.int8)
     split = structure.budget(choice, pattern, trials[worst.worst_trial])

@@ -15,40 +15,12 @@ from stabbench.arithmetic.coefficients import Coefficients
 from stabbench.arithmetic.precision import Precision
 from stabbench.arithmetic.sparse import combine_held
 from stabbench.codes.base import Code, System
+from stabbench.codes.gradient.parts import Derivation, Derived, sum_target
+from stabbench.codes.gradient.parts import Part as Part
 from stabbench.codes.operators import Operator
 from stabbench.errors import InputError
 
 Array = np.ndarray[Any, np.dtype[Any]]
-
-
-@dataclasses.dataclass(frozen=True, eq=False)
-class Part:
-    """A set of replies that decodes by itself: D M_F = Q gives its decoding weights.
-
-    Replies of the part are M x for some combinations x of the partial gradients, and Q x is the
-    share of the sum that this part contributes.
-
-    Attributes
-    ----------
-    rows : int array, shape (c,)
-        The replies of the part.
-    matrix : Coefficients, c x rho
-        The decoding matrix M, of rank rho.
-    target : Coefficients, m x rho
-        Q.
-    lost : Coefficients or None, c x s
-        Where a scheme solves a system on the stragglers' rows of this matrix instead, it is what
-        condition numbers are told of.
-    """
-
-    rows: Array
-    matrix: Coefficients
-    target: Coefficients
-    lost: Coefficients | None = None
-
-    def at(self, rows: Array) -> "Part":
-        """The same part with other names of its replies."""
-        return dataclasses.replace(self, rows=np.asarray(rows))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -135,6 +107,8 @@ class GradientCode(Code):
     problems: ClassVar[tuple[str, ...]] = ("gradient",)
     approximate: ClassVar[bool] = False
     """Whether the sum is only approximated, whatever the arithmetic."""
+    rounded: ClassVar[bool] = False
+    """Whether the sum is recovered to rounding alone, because the coefficients are rounded."""
     closed: ClassVar[str] = ""
     """The closed form of the weights, in words; empty where there is none."""
 
@@ -184,6 +158,11 @@ class GradientCode(Code):
         return False
 
     @property
+    def allowed_error(self) -> float:
+        """The largest ||D Phi_F - T|| of the ideal weights at which survivors decode."""
+        return 0.0
+
+    @property
     @abstractmethod
     def placement(self) -> Array:
         """Which partitions enter each reply, bool, shape (rows, K)."""
@@ -194,12 +173,27 @@ class GradientCode(Code):
 
     @functools.cached_property
     def parts(self) -> tuple[Part, ...]:
-        """The sets of replies that decode by themselves; none for approximate codes."""
+        """The sets of replies that decode by themselves; none where they are `derived`."""
         return ()
 
+    @functools.cached_property
+    def derived(self) -> Derivation:
+        """The parts that follow from the coefficients, for a scheme that gives none."""
+        return Derived(self.spec, self.encoding, self.reduction)
+
     def stages(self, arrived: Array) -> list[tuple[Array, tuple[Part, ...]]]:
-        """Which parts decode which patterns: pairs of pattern indices and parts."""
-        return [(np.arange(len(arrived)), self.parts)]
+        """Which parts decode which patterns: pairs of pattern indices and parts.
+
+        A pattern that no pair names does not determine the sum.
+        """
+        if self.parts:
+            return [(np.arange(len(arrived)), self.parts)]
+        return self.derived.stages(arrived)
+
+    @functools.cached_property
+    def sum_map(self) -> Coefficients:
+        """T, from the entries of all pieces to those of the sum, shape (m, K m)."""
+        return sum_target(self.partitions * self.reduction, self.reduction)
 
     @functools.cached_property
     def encoding(self) -> Coefficients:

@@ -127,7 +127,7 @@ class Sums:
     def without_rounding(self, gradients: Array, pattern: Array) -> Pair | None:
         """What the decoder's weights give in exact arithmetic; None where that is the sum."""
         code = self.scheme.code
-        if code is None or not code.approximate:
+        if code is None or not (code.approximate or code.rounded):
             return None
         hi, lo = self._ideal(code, pattern)
         first, rest = product(hi, gradients)
