@@ -14,15 +14,25 @@ from stabbench.analysis.conditions import (
     stored_reply,
 )
 from stabbench.analysis.metrics import errors
+from stabbench.analysis.recovery import (
+    claim_proved,
+    encoders_agree,
+    failing_sets,
+    integers_return,
+    measured,
+    scope_of,
+    sum_recovered,
+)
 from stabbench.analysis.survivors import Auto
 from stabbench.arithmetic.exact import rank
 from stabbench.arithmetic.peeling import undecodable
 from stabbench.arithmetic.precision import Precision, precision
-from stabbench.codes.base import Code, LinearCode, System
+from stabbench.codes.base import Code, System
+from stabbench.codes.gradient.base import GradientCode, Held
+from stabbench.codes.operators import Dense
 from stabbench.codes.registry import code as build
 from stabbench.codes.shift_add import ShiftAdd, survivor_sets
 from stabbench.decoders.dense import Solve
-from stabbench.decoders.zigzag import Zigzag
 from stabbench.errors import InputError
 from stabbench.problems.base import Exact
 
@@ -32,7 +42,6 @@ LENGTH = 5
 MOST_WORKERS = 500
 MOST_ENTRIES = 1 << 28
 """Entries of the decoding matrices of all survivor sets, 2 GiB of float64."""
-SHOWN = 20
 
 
 @dataclasses.dataclass(frozen=True)
@@ -123,20 +132,35 @@ def _checks(code: Code, limit: int) -> Iterator[tuple[str, Callable[[], tuple[bo
     for name in PRECISIONS:
         yield f"dtype in {name}", lambda name=name: _dtype(code, precision(name))  # type: ignore[misc]
     yield "linear", lambda: _linear(code.system())
-    if isinstance(code, LinearCode):
+    yield "measured", lambda: measured(code)
+    if code.dense or isinstance(code, GradientCode):
         yield "exact coefficients", lambda: _coefficients(code)
-        yield "encoder and replies agree", lambda: _agree(code)
-    for problem in code.problems if code.dense else ():
+        yield "encoder and replies agree", lambda: encoders_agree(code)
+    for problem in code.problems:
         words = "" if len(code.problems) == 1 else f", {problem}"
-        yield (
-            f"every threshold decodes (MDS{words})",
-            lambda problem=problem: _decodable(code, limit, problem),  # type: ignore[misc]
-        )
-    if isinstance(code, LinearCode):
-        yield "decodes what it encodes", lambda: _round_trip(code)
+        for name, method in _decoding(code, limit, problem):
+            yield f"{name}{words})" if name.endswith("(MDS") else f"{name}{words}", method
+
+
+def _decoding(
+    code: Code, limit: int, problem: str
+) -> Iterator[tuple[str, Callable[[], tuple[bool, str]]]]:
+    """Checks of decoding for one problem."""
+    if isinstance(code, GradientCode):
+        yield "gives the sum", lambda: sum_recovered(code, limit)
+        return
     if isinstance(code, ShiftAdd):
-        yield "every threshold decodes (MDS)", lambda: _peels(code, limit)
-        yield "decodes what it encodes", lambda: _integers_return(code)
+        if code.refuses(problem):
+            return
+        if problem == "matvec":
+            yield "every threshold decodes (MDS", lambda: _peels(code, limit)
+        yield "decodes what it encodes", lambda: integers_return(code, limit, problem)
+        return
+    if code.dense:
+        yield "every threshold decodes (MDS", lambda: _decodable(code, limit, problem)
+    yield "gives what is wanted", lambda: claim_proved(code, problem)
+    if code.dense and problem == "matvec":
+        yield "decodes what it encodes", lambda: _round_trip(code)
 
 
 def _named(code: Code) -> tuple[bool, str]:
@@ -192,23 +216,15 @@ def _linear(system: System) -> tuple[bool, str]:
     return True, "E(x + 2 y) = E x + 2 E y to rounding"
 
 
-def _coefficients(code: LinearCode) -> tuple[bool, str]:
-    values = code.generator.rounded("float64")
+def _coefficients(code: Code) -> tuple[bool, str]:
+    reply = code.system(code.problems[0]).reply
+    if not isinstance(reply, Dense | Held):
+        return False, f"the reply map is a {type(reply).__name__}; allowed are coefficients"
+    values = reply.coefficients.rounded("float64")
     if not np.isfinite(values).all():
         return False, "a coefficient is not finite in float64"
-    kind = "rational, exact" if code.generator.is_rational else "irrational, as balls"
+    kind = "rational, exact" if reply.coefficients.is_rational else "irrational, as balls"
     return True, f"{values.shape[0]} x {values.shape[1]}, {kind}"
-
-
-def _agree(code: LinearCode) -> tuple[bool, str]:
-    system, exact = code.system(), precision("float64")
-    blocks = _integers(system, np.float64, seed=5)
-    shares = system.encoders[0].apply(blocks, exact)
-    expected = np.tensordot(code.generator.rounded("float64"), blocks, axes=1)
-    scale = np.tensordot(np.abs(code.generator.rounded("float64")), np.abs(blocks), axes=1).max()
-    gap = float(np.abs(shares - expected).max() / scale)
-    agrees = gap <= 64 * code.blocks * exact.unit
-    return agrees, f"shares differ from generator times blocks by {gap:.1e} of their size"
 
 
 def _decodable(code: Code, limit: int, problem: str) -> tuple[bool, str]:
@@ -216,13 +232,9 @@ def _decodable(code: Code, limit: int, problem: str) -> tuple[bool, str]:
     if code.threshold is None:
         fine = len(patterns) - len(failing)
         return fine > 0, f"{fine} of {len(patterns)} survivor sets decode; no threshold is promised"
-    total = math.comb(code.n, code.n - code.stragglers)
-    scope = "all" if len(patterns) == total else "sampled"
     if not len(failing):
-        return True, f"{len(patterns)} survivor sets decode ({scope})"
-    sets = ", ".join(str(np.flatnonzero(row).tolist()) for row in failing[:SHOWN])
-    more = f" and {len(failing) - SHOWN} more" if len(failing) > SHOWN else ""
-    return False, f"{len(failing)} of {len(patterns)} survivor sets ({scope}) fail: {sets}{more}"
+        return True, f"{len(patterns)} survivor sets decode ({scope_of(patterns, code)})"
+    return False, failing_sets(failing, patterns, code)
 
 
 def undecodable_sets(
@@ -271,18 +283,7 @@ def _peels(code: ShiftAdd, limit: int) -> tuple[bool, str]:
     return True, f"{len(sets)} survivor sets decode ({scope})"
 
 
-def _integers_return(code: ShiftAdd) -> tuple[bool, str]:
-    system, exact = code.system(), precision("float64")
-    patterns = Auto(limit=50).patterns(code.n, code.stragglers)
-    blocks = _integers(system, np.float64, seed=6)
-    plan = Zigzag().plan(code, system, patterns, exact, "use")
-    found = plan.decode(system.encoders[0].apply(blocks, exact))
-    same = bool((found == blocks).all())
-    words = "come back as they were" if same else "come back changed"
-    return same, f"integers {words} from {len(patterns)} survivor sets"
-
-
-def _round_trip(code: LinearCode) -> tuple[bool, str]:
+def _round_trip(code: Code) -> tuple[bool, str]:
     system, exact = code.system(), precision("float64")
     patterns = Auto(limit=50).patterns(code.n, code.stragglers)
     generator = stored_generator(code, "float64")

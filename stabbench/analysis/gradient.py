@@ -22,8 +22,9 @@ from stabbench.arithmetic.inverses import (
 from stabbench.arithmetic.pairs import to_pair
 from stabbench.arithmetic.rank import first_independent
 from stabbench.codes.gradient.approximate import ApproximateCode
-from stabbench.codes.gradient.base import GradientCode, Held, Part
+from stabbench.codes.gradient.base import GradientCode, Held
 from stabbench.codes.gradient.kadhe import Kadhe
+from stabbench.codes.gradient.parts import Part
 from stabbench.decoders.base import Spare
 from stabbench.decoders.ideal import least_squares_weights, wanted
 from stabbench.decoders.weights import assemble, distinct, exact_weights, families

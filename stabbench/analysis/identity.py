@@ -16,7 +16,8 @@ from stabbench.arithmetic.balls import adjoint
 from stabbench.arithmetic.coefficients import Coefficients
 from stabbench.arithmetic.integers import embedded
 from stabbench.codes.base import System
-from stabbench.codes.gradient.base import GradientCode, Part, entries
+from stabbench.codes.gradient.base import GradientCode, entries
+from stabbench.codes.gradient.parts import Part
 from stabbench.codes.kronecker import row_products
 from stabbench.codes.lagrange import FunctionSystem
 from stabbench.codes.operators import Dense, Operator
@@ -80,7 +81,10 @@ class Claim:
         matrices = [self.wanted]
         for piece in self.pieces:
             if piece.matrix.shape[1] > MOST_UNKNOWNS and piece.matrix is not piece.images:
-                return False, f"{piece.matrix.shape[1]} unknowns: at most {MOST_UNKNOWNS} are proved"
+                return (
+                    False,
+                    f"{piece.matrix.shape[1]} unknowns: at most {MOST_UNKNOWNS} are proved",
+                )
             matrices += [piece.matrix, piece.images]
             matrices += [] if piece.target is None else [piece.target]
         is_complex = any(x.is_complex for x in matrices)
@@ -92,10 +96,10 @@ class Claim:
                 try:
                     with flint.ctx.workprec(bits):
                         self._compare(lambda x: _enclosed(x, bits, is_complex))  # noqa: B023
-                except _Undecided:
+                except _UndecidedError:
                     continue
                 return True, f"in balls of {bits} bits"
-        except _Refuted as refuted:
+        except _RefutedError as refuted:
             return False, str(refuted)
         return False, f"{BITS[-1]} bits do not prove it"
 
@@ -120,11 +124,11 @@ class Claim:
         _agree(total, made(self.wanted), "what is decoded differs from what is wanted by")
 
 
-class _Refuted(Exception):
+class _RefutedError(Exception):
     """An equation does not hold."""
 
 
-class _Undecided(Exception):
+class _UndecidedError(Exception):
     """The bits do not tell."""
 
 
@@ -139,26 +143,26 @@ def _represented(piece: Piece, made: Callable[[Coefficients], Any], where: str) 
         R = (turned * M).solve(turned * Y)
     except ZeroDivisionError:
         if not is_exact:
-            raise _Undecided from None
-        raise _Refuted(f"the decoding matrix{where} lacks full column rank") from None
+            raise _UndecidedError from None
+        raise _RefutedError(f"the decoding matrix{where} lacks full column rank") from None
     _agree(M * R, Y, f"the replies{where} differ from what their decoding matrix holds by")
     return R
 
 
 def _agree(left: Any, right: Any, words: str) -> None:
     if (left.nrows(), left.ncols()) != (right.nrows(), right.ncols()):
-        raise _Refuted(f"{left.nrows()} x {left.ncols()} numbers, wanted are "
+        raise _RefutedError(f"{left.nrows()} x {left.ncols()} numbers, wanted are "
                        f"{right.nrows()} x {right.ncols()}")  # fmt: skip
     rest = (left - right).entries()
     if isinstance(left, flint.fmpq_mat):
         if any(rest):
-            raise _Refuted(f"{words} {max(abs(float(flint.arb(x))) for x in rest):.3g}")
+            raise _RefutedError(f"{words} {max(abs(float(flint.arb(x))) for x in rest):.3g}")
         return
     if any(not x.contains(0) for x in rest):
-        raise _Refuted(f"{words} {max(float(abs(x).mid()) for x in rest):.3g}")
+        raise _RefutedError(f"{words} {max(float(abs(x).mid()) for x in rest):.3g}")
     size = max(1.0, *(float(abs(x).mid()) for x in right.entries()))
     if any(not float(abs(x).abs_upper()) <= TINY * size for x in rest):
-        raise _Undecided
+        raise _UndecidedError
 
 
 def _exact(matrix: Coefficients, is_complex: bool) -> Any:
@@ -194,7 +198,7 @@ def claim(system: System) -> Claim:
     reply = matrix_of(system.reply)
     encoders = [matrix_of(encoder) for encoder in system.encoders]
     if isinstance(system, ProductSystem):
-        images = _products(*encoders, system.pairs)
+        images = _products(encoders[0], encoders[1], system.pairs)
         return Claim([Piece(reply, images, system.target)], sums(system))
     if isinstance(system, FunctionSystem):
         count = encoders[0].shape[1]
@@ -224,7 +228,9 @@ def gradient_claim(code: GradientCode, parts: Sequence[Part]) -> Claim:
 def matrix_of(operator: Operator) -> Coefficients:
     """The coefficients of a dense operator."""
     if not isinstance(operator, Dense):
-        raise InputError(f"{type(operator).__name__} is no matrix of coefficients; allowed is Dense")
+        raise InputError(
+            f"{type(operator).__name__} is no matrix of coefficients; allowed is Dense"
+        )
     return operator.coefficients
 
 

@@ -18,7 +18,6 @@ from stabbench.analysis.stages import StageBudget, Stages, acting_rational, stag
 from stabbench.analysis.structure import OVERFLOWED, Choice, Structure, Trial, beyond
 from stabbench.arithmetic.coefficients import Coefficients
 from stabbench.arithmetic.integers import scaled, times
-from stabbench.codes.base import System
 from stabbench.codes.kronecker import Kronecker
 from stabbench.codes.operators import Dense, Operator
 from stabbench.codes.product import ProductSystem

@@ -39,6 +39,6 @@ def structure_of(code: Code, system: System | None = None) -> Structure:
     if code.dense and system is not None and isinstance(system.reply, Dense):
         return Linear()
     raise InputError(
-        f"{code.spec}: no analysis for codes of type {type(code).__name__}; allowed are LinearCode, "
-        "GradientCode, or a Code with dense = True whose system has a Dense reply map"
+        f"{code.spec}: no analysis for codes of type {type(code).__name__}; allowed are "
+        "LinearCode, GradientCode, or a Code with dense = True and a Dense reply map"
     )

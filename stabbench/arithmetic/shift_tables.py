@@ -92,8 +92,12 @@ def _checked(custom: npt.ArrayLike | None, n: int, k: int) -> Table:
     table = np.asarray(custom)
     if table.shape != (n, k):
         raise InputError(f"custom table of shape {table.shape}: allowed is (n, k) = {(n, k)}")
-    if not np.all(np.isfinite(table)) or np.any(table != np.floor(table)):
-        raise InputError("custom table: allowed are integer shifts")
+    broken = np.argwhere(~np.isfinite(table) | (table != np.floor(table)))
+    if broken.size:
+        i, j = broken[0]
+        raise InputError(
+            f"custom table, worker {i}, block {j}: {table[i, j]}; allowed are integer shifts"
+        )
     outside = (table < ABSENT) | (table >= 2**30)
     if np.any(outside):
         i, j = np.argwhere(outside)[0]

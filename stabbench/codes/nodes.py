@@ -149,7 +149,13 @@ FAMILIES: dict[str, Callable[[int], list[Any]]] = {
 def _custom(n: int, file: Input | None) -> list[Any]:
     if file is None:
         raise InputError("nodes=custom needs file=PATH with the nodes")
-    values = read_array(file, what="nodes")[0].ravel()
+    table = read_array(file, what="nodes")[0]
+    if 1 not in table.shape:
+        rows, columns = table.shape
+        raise InputError(
+            f"{file}: {rows} x {columns} numbers; allowed is one row or column of nodes"
+        )
+    values = table.ravel()
     if values.size != n:
         raise InputError(f"{file}: holds {values.size} nodes; n={n} are needed")
     if len(set(values.tolist())) != n:

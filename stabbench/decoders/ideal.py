@@ -9,7 +9,8 @@ import numpy as np
 from stabbench.arithmetic.coefficients import Coefficients
 from stabbench.arithmetic.pairs import Pair, joined
 from stabbench.arithmetic.rank import independent, residues
-from stabbench.codes.gradient.base import GradientCode, Part
+from stabbench.codes.gradient.base import GradientCode
+from stabbench.codes.gradient.parts import Part
 
 Array = np.ndarray[Any, np.dtype[Any]]
 FIRST_BITS = 256
@@ -117,15 +118,14 @@ def least_squares_weights(code: GradientCode, arrived: Array) -> Any:
     target = wanted(code)
     basis = independent(residues(received))
     chosen = flint.fmpq_mat([matrix.tolist()[i] for i in basis])
-    normal = (chosen * chosen.transpose()).inv()
-    projected = target * chosen.transpose() * normal
+    normal = chosen * chosen.transpose()
+    projected = normal.solve(chosen * target.transpose())
     if len(basis) < len(taken):
-        spread = matrix * chosen.transpose() * normal
-        gram = spread.transpose() * spread
-        projected = projected * gram.inv() * spread.transpose()
+        spread = normal.solve(chosen * matrix.transpose())
+        projected = spread.transpose() * (spread * spread.transpose()).solve(projected)
     for w in range(code.reduction):
         for at, j in enumerate(taken):
-            weights[w, int(j)] = projected[w, at]
+            weights[w, int(j)] = projected[at, w]
     return weights
 
 

@@ -15,7 +15,8 @@ from stabbench.arithmetic.precision import precision as named
 from stabbench.arithmetic.rank import first_independent
 from stabbench.arithmetic.sparse import combine_held
 from stabbench.codes.base import Code, System
-from stabbench.codes.gradient.base import GradientCode, Part
+from stabbench.codes.gradient.base import GradientCode
+from stabbench.codes.gradient.parts import Part
 from stabbench.decoders.base import Decoder, Plan, Spare, is_wide
 from stabbench.decoders.ideal import least_squares_weights, part_weights
 

@@ -15,8 +15,7 @@ from stabbench.arithmetic.coefficients import Coefficients
 from stabbench.arithmetic.precision import Precision
 from stabbench.arithmetic.sparse import combine_held
 from stabbench.codes.base import Code, System
-from stabbench.codes.gradient.parts import Derivation, Derived, sum_target
-from stabbench.codes.gradient.parts import Part as Part
+from stabbench.codes.gradient.parts import Derivation, Derived, Part, sum_target
 from stabbench.codes.operators import Operator
 from stabbench.errors import InputError
 

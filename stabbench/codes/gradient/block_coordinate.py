@@ -9,8 +9,9 @@ import numpy as np
 
 from stabbench.arithmetic.coefficients import Coefficients
 from stabbench.codes.base import System
-from stabbench.codes.gradient.base import GradientCode, Held, Part, entries
+from stabbench.codes.gradient.base import GradientCode, Held, entries
 from stabbench.codes.gradient.nested import Inner, cyclic_code
+from stabbench.codes.gradient.parts import Part
 from stabbench.errors import InputError
 
 Array = np.ndarray[Any, np.dtype[Any]]

@@ -6,7 +6,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from stabbench.codes.gradient.base import GradientCode, Part
+from stabbench.codes.gradient.base import GradientCode
+from stabbench.codes.gradient.parts import Part
 from stabbench.codes.registry import code as build
 from stabbench.errors import InputError
 

@@ -9,7 +9,8 @@ import numpy as np
 import scipy.linalg
 
 from stabbench.arithmetic.coefficients import Coefficients
-from stabbench.codes.gradient.base import GradientCode, Part, cyclic_placement
+from stabbench.codes.gradient.base import GradientCode, cyclic_placement
+from stabbench.codes.gradient.parts import Part
 
 Array = np.ndarray[Any, np.dtype[Any]]
 GRID = 2.0**30

@@ -8,7 +8,8 @@ import flint
 import numpy as np
 
 from stabbench.arithmetic.coefficients import Coefficients
-from stabbench.codes.gradient.base import GradientCode, Part, constant
+from stabbench.codes.gradient.base import GradientCode, constant
+from stabbench.codes.gradient.parts import Part
 from stabbench.codes.nodes import Nodes, check, is_complex, nodes
 from stabbench.errors import InputError
 from stabbench.files import read_array
@@ -31,7 +32,7 @@ class Heterogeneous(GradientCode):
     K : int, optional
         Partitions, n unless given; of a placement file, its columns.
     holdings_file : str, optional
-        An n x K matrix, not zero where a worker holds a partition. Without it partition i is on
+        An n x K matrix, 1 where a worker holds a partition, else 0. Without it partition i is on
         workers i .. i+s+m-1 modulo n and up to `extra` more, drawn by `seed`.
     extra, seed : int
     nodes : str
@@ -76,6 +77,12 @@ class Heterogeneous(GradientCode):
                 f"{self.n - self.stragglers}"
             )
         self.require(extra=0, seed=0)
+        drawn = (self.extra, self.seed) != (type(self).extra, type(self).seed)
+        if self.holdings_file is not None and drawn:
+            raise InputError(
+                f"heterogeneous: extra={self.extra}, seed={self.seed} with holdings_file="
+                f"{self.holdings_file}; allowed without a file"
+            )
         counts = self.placement.sum(axis=0)
         if (counts < needed).any():
             i = int(np.argmax(counts < needed))
@@ -108,7 +115,16 @@ class Heterogeneous(GradientCode):
         """From the file, or cyclic with random additions."""
         file = self.file_of("holdings_file")
         if file is not None:
-            held = read_array(file, what="placement")[0] != 0
+            table = read_array(file, what="placement")[0]
+            other = np.argwhere((table != 0) & (table != 1))
+            if other.size:
+                j, i = other[0]
+                raise InputError(
+                    f"{self.holdings_file}: row {j}, column {i} of the placement is "
+                    f"{table[j, i]:g}; allowed are 1 where a worker holds a partition, else 0 "
+                    "(a matrix of coefficients is a code of its own: gradient-matrix)"
+                )
+            held = table == 1
             if held.shape[0] != self.n or (self.K is not None and held.shape[1] != self.K):
                 raise InputError(
                     f"{self.holdings_file}: the placement is {held.shape[0]} x {held.shape[1]}; "

@@ -12,7 +12,6 @@ from stabbench.arithmetic.coefficients import Coefficients
 from stabbench.codes.gradient import generators
 from stabbench.codes.gradient.base import (
     GradientCode,
-    Part,
     constant,
     entries,
     load_field,
@@ -20,6 +19,7 @@ from stabbench.codes.gradient.base import (
     settle_load,
     tradeoff,
 )
+from stabbench.codes.gradient.parts import Part
 from stabbench.errors import InputError
 from stabbench.files import SUFFIXES
 from stabbench.grammar import near

@@ -28,9 +28,9 @@ class GradientMatrix(GradientCode):
     file : str
         Path of the matrix, as in ``gradient-matrix[file=B.csv]``; what is not zero is held.
     tolerance : float
-        Rounding to float64 leaves about 2^-53 sqrt(K) a(F), 1e-15 to 1e-11 for codes worth
-        decoding; a set that misses partitions, 1 / sqrt(n) or more. The default lies between. A
-        matrix of float32 needs about 1e-3.
+        Rounding to float64 leaves about 2^-53 a(F) sqrt(K), 1e-15 to 1e-10 where decoding is of
+        use; survivors that miss partitions leave about 1 / sqrt(n). The default lies between,
+        and six digits of the sum are left there. A matrix of float32 needs about 1e-3.
 
     Raises
     ------
@@ -40,7 +40,7 @@ class GradientMatrix(GradientCode):
 
     file: str | None = dataclasses.field(default=None, metadata={"help": "file of the matrix B"})
     tolerance: float = dataclasses.field(
-        default=1e-9, metadata={"help": "largest ||a B_F - 1|| of the best weights that decodes"}
+        default=1e-6, metadata={"help": "largest ||a B_F - 1|| of the best weights that decodes"}
     )
 
     name: ClassVar[str] = "gradient-matrix"

@@ -6,9 +6,10 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from stabbench.codes.gradient.base import GradientCode, Part, entries
+from stabbench.codes.gradient.base import GradientCode, entries
 from stabbench.codes.gradient.cyclic_mds import CyclicMDS
 from stabbench.codes.gradient.cyclic_repetition import CyclicRepetition
+from stabbench.codes.gradient.parts import Part
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Inner = Literal["cyclic-repetition", "cyclic-mds"]

@@ -131,7 +131,7 @@ class Derived(Derivation):
         self._residues, self._wanted = residues(encoding), residues(self.target)
 
     @functools.cached_property
-    def whole(self) -> Part | None:  # type: ignore[override]
+    def whole(self) -> Part | None:
         """The part of all replies."""
         return self.part(np.arange(self.encoding.shape[0]))
 
@@ -208,7 +208,7 @@ class Rounded(Derivation):
         self.matrix = matrix
 
     @functools.cached_property
-    def whole(self) -> Part:  # type: ignore[override]
+    def whole(self) -> Part:
         """The part of all replies."""
         return self.part(np.arange(len(self.matrix)))
 
@@ -230,7 +230,7 @@ class Rounded(Derivation):
             def entries(bits: int) -> Any:
                 working = bits + 64
                 with flint.ctx.workprec(working):
-                    V = basis.balls(working)
+                    V: Any = basis.balls(working)
                     return (type(V)(left.balls(working)) * V).tolist()
 
             return Coefficients(entries, (left.shape[0], basis.shape[1]), complex=basis.is_complex)

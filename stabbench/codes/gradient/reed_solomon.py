@@ -9,7 +9,8 @@ import numpy as np
 
 from stabbench.arithmetic.coefficients import Coefficients
 from stabbench.arithmetic.precision import precision
-from stabbench.codes.gradient.base import GradientCode, Part, constant, cyclic_placement
+from stabbench.codes.gradient.base import GradientCode, constant, cyclic_placement
+from stabbench.codes.gradient.parts import Part
 from stabbench.codes.nodes import root_of_unity
 
 Array = np.ndarray[Any, np.dtype[Any]]

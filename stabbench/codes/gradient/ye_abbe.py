@@ -10,13 +10,13 @@ import numpy as np
 from stabbench.arithmetic.coefficients import Coefficients
 from stabbench.codes.gradient.base import (
     GradientCode,
-    Part,
     constant,
     cyclic_placement,
     load_field,
     reduction_field,
     settle_load,
 )
+from stabbench.codes.gradient.parts import Part
 from stabbench.codes.nodes import nodes, root_of_unity
 from stabbench.errors import InputError
 
