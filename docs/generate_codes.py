@@ -71,6 +71,7 @@ NOTES = {
     "cyclic-repetition": ("n - s", "Any n with m = 1; the tail over survivor sets is heavy."),
     "cyclic-mds": ("n - s", "Any n with m = 1, deterministic; take roots=centred."),
     "reed-solomon": ("n - s", "Any n with m = 1; weights by a formula."),
+    "gradient-matrix": ("n - s", "A float encoding matrix of your own: its error is told apart."),
     "heterogeneous": ("n - s", "Workers that hold different amounts of data."),
     "clustered": ("n - s", "Another code in small clusters: its condition number at size c."),
     "bibd": ("none", "Optimal weights are one constant; few sizes exist."),

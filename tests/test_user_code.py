@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import stabbench as sb
@@ -172,6 +173,113 @@ class MyCode(sb.LinearCode):
     def coefficients(self, bits):
         return [[(i + 1) ** j for j in range(self.blocks)] for i in range(self.n - 1)]
 '''
+)
+
+
+GRADIENT = """
+import dataclasses, functools
+import numpy as np
+import stabbench as sb
+from stabbench.arithmetic.coefficients import Coefficients
+from stabbench.codes.base import System
+from stabbench.codes.gradient.base import GradientCode, Part, constant
+from stabbench.codes.operators import Dense, Operator
+
+
+@dataclasses.dataclass(frozen=True)
+class MyCode(GradientCode):
+    'What each worker sends of the partial gradients.'
+
+    @property
+    def placement(self):
+        return np.array(self.coefficients(53)) != 0
+
+    def coefficients(self, bits):
+        ROWS
+"""
+PLAIN_SUMS = GRADIENT.replace("ROWS", "return [[1] * self.n for _ in range(self.n)]")
+GROUPS = GRADIENT.replace("ROWS", "return np.kron(np.eye(2), np.ones((3, 3))).tolist()")
+OWN_GRADIENTS = GRADIENT.replace("ROWS", "return np.eye(self.n, dtype=int).tolist()")
+SHORT_CUT = GRADIENT.replace(
+    "ROWS",
+    "return [[1, 1, 1, 1], [2, 2, 2, 2], [1, 1, 0, 0], [0, 0, 3, 3]]",
+)
+COMPLEX_SUMS = (
+    GRADIENT.replace("ROWS", "return [[1j**i] * self.n for i in range(self.n)]")
+    + """
+    is_complex = True
+"""
+)
+IRRATIONAL = GRADIENT.replace(
+    "ROWS", "import flint; return [[flint.arb.pi()] * self.n for _ in range(self.n)]"
+).replace("np.array(self.coefficients(53)) != 0", "np.ones((self.n, self.n), bool)")
+FALSE_CLAIM = (
+    OWN_GRADIENTS
+    + """
+    @functools.cached_property
+    def parts(self):
+        return (Part(np.arange(self.n), constant([[1]] * self.n), constant([[1]])),)
+"""
+)
+NOT_HELD = PLAIN_SUMS.replace("np.array(self.coefficients(53)) != 0", "np.eye(self.n) > 0")
+BARE = (
+    GRADIENT[: GRADIENT.index("@dataclasses")]
+    + """
+@dataclasses.dataclass(frozen=True)
+class MyCode(sb.Code):
+    'Powers of 1 .. n, of which nothing but the operators is told.'
+
+    dense = True
+
+    @property
+    def threshold(self):
+        return self.n - self.stragglers
+
+    def matrix(self):
+        return np.vander(np.arange(1.0, self.n + 1), self.threshold, increasing=True)
+
+    def system(self, problem="matvec"):
+        reply = Dense(Coefficients.from_array(self.matrix()))
+        return System((reply,), reply, np.arange(self.n))
+
+
+@dataclasses.dataclass(frozen=True)
+class Equal(sb.LinearCode):
+    'The same as a generator.'
+
+    def coefficients(self, bits):
+        return np.vander(np.arange(1.0, self.n + 1), self.blocks, increasing=True)
+"""
+)
+OTHER_BASIS = BARE.replace(
+    "return System((reply,), reply, np.arange(self.n))",
+    """turn = np.tril(np.ones((self.threshold, self.threshold)))
+        unknown = Dense(Coefficients.from_array(self.matrix() @ np.linalg.inv(turn).round()))
+        target = Coefficients.from_array(np.linalg.inv(turn).round())
+        return System((reply,), unknown, np.arange(self.n), target)""",
+)
+OWN_OPERATOR = (
+    BARE.replace("dense = True", "pass")
+    .replace(
+        "reply = Dense(Coefficients.from_array(self.matrix()))",
+        "reply = Mine(self.n, self.threshold)",
+    )
+    .replace(
+        "@dataclasses.dataclass(frozen=True)\nclass MyCode",
+        """class Mine(Operator):
+    def __init__(self, rows, unknowns):
+        self.rows, self.unknowns = rows, unknowns
+
+    def apply(self, blocks, precision):
+        return precision.store(np.stack([blocks.sum(axis=0)] * self.rows))
+
+    def overhead(self, length):
+        return np.ones(self.rows)
+
+
+@dataclasses.dataclass(frozen=True)
+class MyCode""",
+    )
 )
 
 
@@ -366,3 +474,130 @@ def test_a_broken_package_is_named(
     registry = dataclasses.replace(CODES)
     with pytest.raises(InputError, match=re.escape(f"entry point mine = {value}: {words}")):
         registry.find(parse("mine"))
+
+
+def gradient_record(path: Path, n: int, s: int, decoder: str = "weights", **more: Any) -> Any:
+    return sb.evaluate(
+        f"{path}:MyCode", n=n, stragglers=s, problem="gradient", decoder=decoder, **more
+    )
+
+
+@pytest.mark.parametrize("decoder", ["weights", "lstsq", "exact-weights"])
+@pytest.mark.parametrize("text", [PLAIN_SUMS, COMPLEX_SUMS], ids=["real", "complex"])
+def test_any_reply_may_be_the_sum(tmp_path: Path, text: str, decoder: str) -> None:
+    path = written(tmp_path, text)
+    record = gradient_record(path, 7, 2, decoder, precision="float64")
+    assert record.status == "ok", record.reason
+    assert record.condition_number.worst == pytest.approx(1)
+    assert record.amplification.worst == pytest.approx(1)
+    assert record.digits["worst"] > 15
+    assert record.test_ratio.worst < 10
+    assert verdict(tmp_path, text) == (0, {})
+
+
+def test_parts_that_are_not_given_are_those_of_the_scheme(tmp_path: Path) -> None:
+    path = written(tmp_path, GROUPS)
+    mine = gradient_record(path, 6, 2, patterns="all")
+    ours = sb.evaluate(
+        "fractional-repetition", n=6, stragglers=2, problem="gradient", decoder="weights"
+    )
+    assert mine.amplification.worst == pytest.approx(ours.amplification.worst)
+    assert mine.test_ratio.worst < 10
+    cyclic = (
+        "from stabbench.codes.gradient.cyclic_repetition import CyclicRepetition; "
+        "return CyclicRepetition(self.n, self.stragglers).coefficients(bits)"
+    )
+    written(tmp_path, GRADIENT.replace("ROWS", cyclic))
+    mine = gradient_record(path, 9, 3, patterns="all", precision="float64")
+    ours = sb.evaluate(
+        "cyclic-repetition", n=9, stragglers=3, problem="gradient", decoder="weights",
+        patterns="all", precision="float64",
+    )  # fmt: skip
+    for name in ("condition_number", "condition_number_F", "amplification"):
+        for value in ("median", "worst", "mean"):
+            found, expected = (getattr(getattr(r, name), value) for r in (mine, ours))
+            assert found == pytest.approx(expected, rel=1e-7), (name, value)
+    assert mine.relative_error.worst < 10 * ours.relative_error.worst
+
+
+def test_replies_of_lower_rank_may_hold_the_sum(tmp_path: Path) -> None:
+    """Any one of the first two replies, or the last two together: never the rank of all."""
+    path = written(tmp_path, SHORT_CUT)
+    code: Any = sb.code(f"{path}:MyCode", 4, 2)
+    from stabbench.analysis.gradient import exact_conditions
+
+    arrived = np.array(
+        [[1, 0, 0, 0], [0, 1, 0, 0], [1, 1, 0, 0], [0, 0, 1, 1], [0, 0, 1, 0], [1, 1, 1, 1]]
+    )
+    found = exact_conditions(code, arrived > 0)
+    assert found.decodable.tolist() == [True, True, True, True, False, True]
+    assert found.amplification[:4] == pytest.approx([1, 1, 1, 1])
+    assert found.kappa_2[:4] == pytest.approx([1, 1, 1, 3])
+    assert gradient_record(path, 4, 2).status == "ok"
+    assert run("check", f"{path}:MyCode", "-n", 4, "-S", 2).status == 0
+
+
+def test_claims_about_the_sum_are_held_to_the_coefficients(tmp_path: Path) -> None:
+    status, failed = verdict(tmp_path, FALSE_CLAIM)
+    assert status == 1
+    assert failed == {
+        "gives the sum": "the replies differ from what their decoding matrix holds by 0.857"
+    }
+    record = gradient_record(tmp_path / "my code.py", 7, 2)
+    assert record.status == "failed"
+    assert "the weights of replies [0, 1, 2, 3, 4] miss the sum by 1: " in record.reason
+    status, failed = verdict(tmp_path, OWN_GRADIENTS)
+    assert status == 1
+    assert failed["gives the sum"].startswith("21 of 21 survivor sets (all) fail: [0, 1, 2, 3, 4]")
+    record = gradient_record(tmp_path / "my code.py", 7, 2)
+    assert (record.status, record.reason) == ("undecodable", "no survivor set decodes")
+    assert "differ from generator" in verdict(tmp_path, NOT_HELD)[1]["encoder and replies agree"]
+
+
+def test_irrational_coefficients_need_parts(tmp_path: Path) -> None:
+    words = "irrational coefficients without parts; allowed are rational ones, or parts that say"
+    assert words in verdict(tmp_path, IRRATIONAL)[1]["gives the sum"]
+    record = gradient_record(tmp_path / "my code.py", 7, 2)
+    assert record.status == "failed"
+    assert words in record.reason
+
+
+@pytest.mark.parametrize("decoder", ["solve", "lstsq", "exact-weights"])
+@pytest.mark.parametrize("precision", ["float64", "bfloat16"])
+def test_a_dense_reply_map_is_measured_as_the_equal_generator(
+    tmp_path: Path, decoder: str, precision: str
+) -> None:
+    path = written(tmp_path, BARE)
+    records = [
+        sb.evaluate(f"{path}:{name}", n=6, stragglers=2, decoder=decoder, precision=precision)
+        for name in ("MyCode", "Equal")
+    ]
+    assert [record.status for record in records] == ["ok", "ok"]
+    bare, linear = ({k: v for k, v in r.measures.items() if k != "seconds"} for r in records)
+    assert bare == linear
+    assert "budget" in bare
+    assert verdict(tmp_path, BARE) == (0, {})
+
+
+def test_unknowns_of_another_basis_are_decoded_to_the_blocks(tmp_path: Path) -> None:
+    path = written(tmp_path, OTHER_BASIS)
+    assert verdict(tmp_path, OTHER_BASIS) == (0, {})
+    record = sb.evaluate(f"{path}:MyCode", n=6, stragglers=2, precision="float64")
+    assert record.status == "ok", record.reason
+    assert record.test_ratio.worst < 10
+    assert record.notes == ["no error budget: the blocks are not the unknowns of the reply map"]
+    wrong = OTHER_BASIS.replace("target = Coefficients", "target = 2 and Coefficients").replace(
+        "from_array(np.linalg.inv(turn).round())\n        return",
+        "from_array(turn)\n        return",
+    )
+    status, failed = verdict(tmp_path, wrong)
+    assert status == 1
+    assert "what is decoded differs from what is wanted by" in failed["gives what is wanted"]
+
+
+def test_operators_that_nothing_analyses_are_refused(tmp_path: Path) -> None:
+    status, failed = verdict(tmp_path, OWN_OPERATOR)
+    assert status == 1
+    words = "no analysis for codes of type MyCode; allowed are LinearCode, GradientCode, or a Code"
+    assert words in failed["measured"]
+    assert "Mine is no matrix of coefficients; allowed is Dense" in failed["gives what is wanted"]

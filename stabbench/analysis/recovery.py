@@ -9,9 +9,9 @@ from stabbench.analysis.gradient import exact_conditions
 from stabbench.analysis.identity import claim, gradient_claim, matrix_of
 from stabbench.analysis.structures import structure_of
 from stabbench.analysis.survivors import Auto
-from stabbench.arithmetic.products import multiply_pairs
 from stabbench.arithmetic.precision import precision
-from stabbench.codes.base import Code
+from stabbench.arithmetic.products import multiply_pairs
+from stabbench.codes.base import Code, LinearCode
 from stabbench.codes.gradient.base import GradientCode, Held
 from stabbench.codes.lagrange import FunctionSystem
 from stabbench.codes.operators import Dense
@@ -43,9 +43,12 @@ def encoders_agree(code: Code) -> Verdict:
     exact, worst = precision("float64"), 0.0
     for problem in code.problems:
         for encoder in code.system(problem).encoders:
-            matrix = _coefficients(encoder)
-            if matrix is None:
+            if not isinstance(encoder, Dense | Held):
                 continue
+            stated = encoder.coefficients
+            if problem == "matvec" and isinstance(code, LinearCode):
+                stated = code.generator
+            matrix = stated.rounded("float64")
             random = np.random.default_rng(5)
             blocks = random.integers(-8, 9, (encoder.unknowns, LENGTH, 1)).astype(float)
             shares = encoder.apply(blocks, exact)
@@ -57,12 +60,6 @@ def encoders_agree(code: Code) -> Verdict:
                 return False, f"{words} ({problem})"
             worst = max(worst, gap)
     return True, f"shares differ from generator times blocks by {worst:.1e} of their size"
-
-
-def _coefficients(encoder: Any) -> Array | None:
-    if isinstance(encoder, Dense | Held):
-        return encoder.coefficients.rounded("float64")
-    return None
 
 
 def claim_proved(code: Code, problem: str) -> Verdict:
@@ -166,6 +163,8 @@ def integers_return(code: ShiftAdd, limit: int, problem: str) -> Verdict:
         products = np.einsum("ali,bmi->ablm", *operands)
         blocks = products.reshape(-1, LENGTH, LENGTH)
     found = Zigzag().plan(code, system, patterns, exact, "use").decode(replies)
+    if found.shape[1:] != blocks.shape:
+        return False, f"blocks come back with shape {found.shape[1:]}; sent were {blocks.shape}"
     bad = np.flatnonzero((found != blocks).any(axis=(1, 2, 3)))
     if bad.size:
         return False, f"integers come back changed: {failing_sets(patterns[bad], patterns, code)}"

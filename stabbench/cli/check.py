@@ -18,6 +18,9 @@ from stabbench.cli.options import workers
 def check_command(code: str, n: int, stragglers: int, limit: int) -> int:
     """Test whether CODE keeps its promises: linear, right dtypes, every threshold decodes.
 
+    That exact decoding gives what is wanted is proved, exactly or in balls; what cannot be proved
+    fails.
+
     CODE is a name such as poly[nodes=leja] or a class in a file: my_code.py:MyCode. Exit status 1
     if a check fails.
     """

@@ -152,9 +152,7 @@ def _custom(n: int, file: Input | None) -> list[Any]:
     table = read_array(file, what="nodes")[0]
     if 1 not in table.shape:
         rows, columns = table.shape
-        raise InputError(
-            f"{file}: {rows} x {columns} numbers; allowed is one row or column of nodes"
-        )
+        raise InputError(f"{file}: {rows} x {columns} numbers; allowed is one row or one column")
     values = table.ravel()
     if values.size != n:
         raise InputError(f"{file}: holds {values.size} nodes; n={n} are needed")
