@@ -22,7 +22,7 @@ from stabbench.files import read_array
 
 Array = np.ndarray[Any, np.dtype[Any]]
 ROOT = Path(__file__).parents[1]
-NEEDS_FILE = ("matrix",)
+NEEDS_FILE = ("matrix", "gradient-matrix")
 PARAMETERS = {
     "polynomial": [
         f"nodes={kind}"

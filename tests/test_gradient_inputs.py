@@ -239,7 +239,7 @@ def test_tradeoff_is_reported() -> None:
 
 
 def test_more_stragglers_than_tolerated_are_undecodable_not_wrong() -> None:
-    from stabbench.analysis.gradient import exact_conditions
+    from stabbench.analysis.gradient_conditions import exact_conditions
 
     code: Any = sb.code("kadhe[generator=chebyshev,d=5,m=3]", n=10, stragglers=2)
     pattern = np.ones((2, 10), dtype=bool)

@@ -40,7 +40,12 @@ def saved(folder: Path, B: Array, name: str = "B.csv") -> str:
 
 
 def evaluated(path: str, parameters: str = "", **more: Any) -> Any:
-    how: dict[str, Any] = {"n": N, "stragglers": S, "precision": "float64", "patterns": "random:12"} | more
+    how: dict[str, Any] = {
+        "n": N,
+        "stragglers": S,
+        "precision": "float64",
+        "patterns": "random:12",
+    } | more
     return sb.evaluate(f"gradient-matrix[file={path}{parameters}]", problem="gradient", **how)
 
 

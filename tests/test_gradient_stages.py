@@ -12,11 +12,11 @@ import stabbench as sb
 from stabbench.analysis.budget import Budget
 from stabbench.analysis.gradient import (
     Gradient,
-    exact_conditions,
     gradient_budget,
     gradient_stages,
     ideal_weights,
 )
+from stabbench.analysis.gradient_conditions import exact_conditions
 from stabbench.analysis.structure import Choice, Trial
 from stabbench.arithmetic import exact
 from stabbench.arithmetic.precision import precision

@@ -8,7 +8,7 @@ import pytest
 
 import stabbench as sb
 from stabbench.analysis.conditioning import Budget, survey
-from stabbench.analysis.gradient import exact_conditions
+from stabbench.analysis.gradient_conditions import exact_conditions
 from stabbench.analysis.survivors import policy
 
 Array = np.ndarray[Any, np.dtype[Any]]

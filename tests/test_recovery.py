@@ -172,7 +172,7 @@ def test_a_missing_part_or_a_wrong_matrix_is_seen(codes: dict[str, list[Code]]) 
 
 
 def test_weights_that_miss_the_sum_fail_a_sweep_too(codes: dict[str, list[Code]]) -> None:
-    from stabbench.analysis.gradient import exact_conditions
+    from stabbench.analysis.gradient_conditions import exact_conditions
 
     def doubled(parts: tuple[Part, ...]) -> tuple[Part, ...]:
         rows = Coefficients.from_array(2 * parts[0].target.rounded("float64"))
@@ -223,7 +223,7 @@ def test_an_interpolant_that_loses_constants_is_seen() -> None:
 )
 def test_impossible_conditions_are_told(name: str, value: float, words: str) -> None:
     one = np.ones(2)
-    found = Conditions(np.array([True, False]), one, one, one, one, one)
+    found = Conditions(np.array([True, False]), one, one, one, one, one, one)
     assert implausible(found, {}, approximate=False) == ""
     first = dataclasses.replace(found, **{name: np.array([value, 1.0])})  # type: ignore[arg-type]
     second = dataclasses.replace(found, **{name: np.array([1.0, value])})  # type: ignore[arg-type]

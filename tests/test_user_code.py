@@ -524,7 +524,7 @@ def test_replies_of_lower_rank_may_hold_the_sum(tmp_path: Path) -> None:
     """Any one of the first two replies, or the last two together: never the rank of all."""
     path = written(tmp_path, SHORT_CUT)
     code: Any = sb.code(f"{path}:MyCode", 4, 2)
-    from stabbench.analysis.gradient import exact_conditions
+    from stabbench.analysis.gradient_conditions import exact_conditions
 
     arrived = np.array(
         [[1, 0, 0, 0], [0, 1, 0, 0], [1, 1, 0, 0], [0, 0, 1, 1], [0, 0, 1, 0], [1, 1, 1, 1]]

@@ -9,26 +9,25 @@ import numpy as np
 
 from stabbench.analysis.budget import Budget
 from stabbench.analysis.conditions import Conditions
-from stabbench.analysis.gradient_sums import check_sum, own_errors, rounded_products
+from stabbench.analysis.gradient_conditions import (
+    exact_conditions,
+    rms_amplification,
+    rounded_products,
+)
 from stabbench.analysis.metrics import Statistic
 from stabbench.analysis.structure import BUDGET_ROWS, OVERFLOWED, Choice, Structure, Trial
 from stabbench.arithmetic import exact
 from stabbench.arithmetic.duality import spectral_norm
 from stabbench.arithmetic.inverses import (
     column_norm,
-    decoding_operators,
     frobenius_norm,
 )
 from stabbench.arithmetic.pairs import to_pair
-from stabbench.arithmetic.rank import first_independent
 from stabbench.codes.gradient.approximate import ApproximateCode
 from stabbench.codes.gradient.base import GradientCode, Held
 from stabbench.codes.gradient.kadhe import Kadhe
-from stabbench.codes.gradient.parts import Part
-from stabbench.decoders.base import Spare
 from stabbench.decoders.ideal import least_squares_weights, wanted
-from stabbench.decoders.weights import assemble, distinct, exact_weights, families
-from stabbench.errors import InputError
+from stabbench.decoders.weights import exact_weights
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Norms = tuple[Any, Any, Any]
@@ -106,140 +105,6 @@ class Gradient(Structure):
         return found | {"arithmetic_error": Statistic.of(own, patterns)}
 
 
-def exact_conditions(code: GradientCode, arrived: Array, spare: Spare = "use") -> Conditions:
-    """Conditions of every pattern of a code that recovers the sum.
-
-    Parameters
-    ----------
-    code : GradientCode
-    arrived : bool array, shape (P, rows)
-    spare : {"use", "drop"}
-
-    Returns
-    -------
-    Conditions
-        kappa of the worst part, and a(F) = max over w of the sum over j of
-        |D_F[j, w]| sum over i, u of |C[(i, u), j]| / K. Of rounded codes `own_errors` too.
-
-    Raises
-    ------
-    InputError
-        If the weights do not give the sum: the code's parts contradict its coefficients.
-    """
-    count = len(arrived)
-    kappas = np.zeros((3, count))
-    kind = np.dtype(np.complex128 if code.is_complex else np.float64)
-
-    def solver(part: Part, taken: Array) -> Array:
-        return _part_operators(part, taken, spare)
-
-    with np.errstate(invalid="ignore", over="ignore"):
-        weights = assemble(code, arrived, solver, kind)
-    decodable = np.asarray(~np.isnan(weights).any(axis=(1, 2)))
-    for at, stage in code.stages(arrived):
-        for parts in families(stage):
-            subsets, each = distinct(parts, arrived[at])
-            found = _kappas(parts[0], subsets, spare)[:, each].max(axis=1)
-            kappas[:, at] = np.maximum(kappas[:, at], found)
-    others: dict[str, Array] = {}
-    if code.rounded:
-        own = np.full(count, np.inf)
-        own[decodable] = own_errors(code, arrived[decodable], spare)
-        decodable &= own <= code.allowed_error
-        others["decoding_error"] = own
-    else:
-        check_sum(code, weights, decodable, arrived)
-    kappas[:, ~decodable] = np.inf
-    sizes = np.abs(code.encoding.rounded("float64")).sum(axis=1) / code.partitions
-    with np.errstate(invalid="ignore", over="ignore"):
-        growth = (np.abs(weights) * sizes).sum(axis=2).max(axis=1)
-    spread = _rms_amplification(code, weights)
-    growth[~decodable] = spread[~decodable] = np.inf
-    first, second, third = kappas
-    return Conditions(decodable, first, second, third, growth, growth, spread, others)
-
-
-def _rms_amplification(code: GradientCode, weights: Array) -> Array:
-    """The root-mean-square amplification of weights, shape (P, m, rows), for independent pieces."""
-    sizes = frobenius_norm(code.encoding.rounded("float64")[:, None, :])
-    whole = (code.partitions * code.reduction) ** 0.5
-    with np.errstate(invalid="ignore", over="ignore"):
-        return np.asarray(frobenius_norm(weights * sizes) / whole)
-
-
-def _part_operators(part: Part, taken: Array, spare: Spare) -> Array:
-    """Ideal weights of subsets of a part in float64, to about 1e-10; NaN without full rank."""
-    m = part.target.shape[0]
-    target = part.target.rounded("float64")
-    weights = np.full((len(taken), m, taken.shape[1]), np.nan, part.matrix.rounded("float64").dtype)
-    kept = _kept(part, taken, spare)
-    try:
-        found = decoding_operators(part.matrix, kept)
-    except InputError:
-        return weights
-    ok = found.status
-    weights[ok] = 0
-    at = (taken[:, None, :] == kept[:, :, None]).argmax(axis=2)[ok]
-    values = np.matmul(target, found.D[ok])
-    block = weights[ok]
-    np.put_along_axis(block, np.repeat(at[:, None, :], m, axis=1), values, axis=2)
-    weights[ok] = block
-    return weights
-
-
-def _kept(part: Part, taken: Array, spare: Spare) -> Array:
-    if spare == "drop" and taken.shape[1] > part.matrix.shape[1]:
-        return first_independent(part.matrix.rounded("float64"), taken)
-    return taken
-
-
-def _kappas(part: Part, subsets: Array, spare: Spare) -> Array:
-    """kappa_2, kappa_F and kappa_1 of subsets of a part, shape (3, U)."""
-    kappas = np.full((3, len(subsets)), np.inf)
-    counts = subsets.sum(axis=1)
-    for r in np.unique(counts[counts > 0]):
-        at = np.flatnonzero(counts == r)
-        taken = np.nonzero(subsets[at])[1].reshape(len(at), r)
-        if part.lost is not None:
-            if part.lost.shape[0] - r > part.lost.shape[1]:
-                continue
-            matrices, inverses = _lost_systems(part, taken)
-            good = np.ones(len(at), dtype=bool)
-        else:
-            kept = _kept(part, taken, spare)
-            try:
-                found = decoding_operators(part.matrix, kept)
-            except InputError:
-                continue
-            good = found.status
-            matrices, inverses = part.matrix.rounded("float64")[kept[good]], found.D[good]
-        with np.errstate(over="ignore"):
-            for row, norm in enumerate((spectral_norm, frobenius_norm, column_norm)):
-                kappas[row, at[good]] = norm(matrices) * norm(inverses)
-    return kappas
-
-
-def _lost_systems(part: Part, taken: Array) -> tuple[Array, Array]:
-    """The stragglers' systems and their inverses, exactly where float64 does not tell them."""
-    assert part.lost is not None
-    c = part.lost.shape[0]
-    lost = c - taken.shape[1]
-    if lost == 0:
-        one = np.ones((len(taken), 1, 1))
-        return one, one
-    absent = np.ones((len(taken), c), dtype=bool)
-    np.put_along_axis(absent, taken, False, axis=1)
-    rows = np.nonzero(absent)[1].reshape(len(taken), lost)
-    matrices = part.lost.rounded("float64")[rows][:, :, :lost]
-    sigma = np.linalg.svd(matrices, compute_uv=False)
-    inverses = np.empty_like(matrices.swapaxes(1, 2))
-    healthy = sigma[:, -1] > 1e-6 * sigma[:, 0]
-    inverses[healthy] = np.linalg.inv(matrices[healthy])
-    for p in np.flatnonzero(~healthy):
-        inverses[p] = exact.inverse(matrices[p])
-    return matrices, inverses
-
-
 def ideal_weights(choice: Choice, arrived: Array) -> tuple[Array, Array]:
     """What the decoder would compute without rounding, as pairs of shape (P, m, rows)."""
     code = choice.code
@@ -296,7 +161,7 @@ def _approximate(choice: Choice, code: GradientCode, arrived: Array) -> Conditio
         optimal = least_squares_weights(code, row)
         rounded = to_pair(weights)[0]
         growth[p] = (np.abs(rounded) * sizes).sum(axis=1).max()
-        spread[p] = _rms_amplification(code, rounded[None])[0]
+        spread[p] = rms_amplification(code, rounded[None])[0]
         own[p] = _size(weights * encoding - target)
         best[p] = _size(optimal * encoding - target)
     kappas = _rank_conditions(code.encoding.rounded("float64"), arrived)

@@ -29,7 +29,7 @@ def implausible(found: Conditions, measures: Mapping[str, Any], approximate: boo
     Examples
     --------
     >>> ones = np.ones(1)
-    >>> found = Conditions(ones > 0, 0 * ones, ones, ones, ones, ones)
+    >>> found = Conditions(ones > 0, 0 * ones, ones, ones, ones, ones, ones)
     >>> implausible(found, {}, approximate=False)
     'condition number kappa_2 = 0, below 1'
     """

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from stabbench.analysis.gradient import exact_conditions
+from stabbench.analysis.gradient_conditions import exact_conditions
 from stabbench.analysis.identity import claim, gradient_claim, matrix_of
 from stabbench.analysis.structures import structure_of
 from stabbench.analysis.survivors import Auto
