@@ -81,3 +81,10 @@ def test_statistics_are_values_that_occurred(values: list[float], trials: int) -
 def test_digits_and_distributions() -> None:
     assert digits(np.array([1e-3, 0.0])).tolist() == pytest.approx([3.0, np.inf])
     assert distribution(np.array([4.0, 1.0, 3.0, 2.0]), 5) == [1.0, 1.0, 2.0, 3.0, 4.0]
+
+
+def test_an_error_of_one_has_no_digits_rather_than_minus_none() -> None:
+    found = digits(np.array([1.0, 0.01, 100.0]))
+    assert found.tolist() == [0, 2, -2]
+    assert not np.signbit(found[0])
+    assert not np.signbit(digits(1.0))

@@ -188,17 +188,18 @@ def test_weights_that_miss_the_sum_fail_a_sweep_too(codes: dict[str, list[Code]]
 @pytest.mark.parametrize("problem", ["matvec", "matmul"])
 def test_shifts_that_workers_do_not_do_are_seen(problem: str) -> None:
     class Shifted(type(sb.code("shift-add", 6, 2))):  # type: ignore[misc]
-        """Encodes with one more shift."""
+        """Shifts the blocks of the last worker in reverse."""
 
         def system(self, problem: str = "matvec") -> Any:
             plain = super().system(problem)
-            first = plain.encoders[0]
-            table = np.where(first.table > 0, first.table + 1, first.table).astype(np.int32)
+            table = plain.encoders[0].table.copy()
+            table[-1] = table[-1][::-1]
             return dataclasses.replace(plain, encoders=(Toeplitz(table), *plain.encoders[1:]))
 
     for code in (sb.code("shift-add", 6, 2), Shifted(6, 2)):
         found = recovery.integers_return(code, 50, problem)  # type: ignore[arg-type]
         assert found[0] == (type(code) is not Shifted), found
+        assert "integers come back" in found[1]
 
 
 def test_an_interpolant_that_loses_constants_is_seen() -> None:

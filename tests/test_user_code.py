@@ -1,6 +1,7 @@
 """A user's own code and decoder in one file: used like ours, and checked by `stabbench check`."""
 
 import dataclasses
+import itertools
 import json
 import re
 from pathlib import Path
@@ -10,6 +11,8 @@ import numpy as np
 import pytest
 
 import stabbench as sb
+from stabbench.arithmetic.coefficients import Coefficients
+from stabbench.codes.operators import Dense
 from stabbench.codes.registry import CODES
 from stabbench.errors import InputError
 from stabbench.grammar import parse
@@ -586,6 +589,18 @@ def test_unknowns_of_another_basis_are_decoded_to_the_blocks(tmp_path: Path) -> 
     assert record.status == "ok", record.reason
     assert record.test_ratio.worst < 10
     assert record.notes == ["no error budget: the blocks are not the unknowns of the reply map"]
+    system = sb.code(f"{path}:MyCode", 6, 2).system()
+    assert isinstance(system.target, Coefficients)
+    assert isinstance(system.reply, Dense)
+    phi, target = (x.rounded("float64") for x in (system.reply.coefficients, system.target))
+    sizes = []
+    for lost in itertools.combinations(range(6), 2):
+        received = np.delete(phi, lost, axis=0)
+        sizes.append(
+            (np.abs(target @ np.linalg.inv(received)) @ np.abs(received)).sum(axis=1).max()
+        )
+    bound = max(sizes) / np.abs(target).sum(axis=1).max()
+    assert record.amplification.worst == pytest.approx(bound, rel=1e-8)
     wrong = OTHER_BASIS.replace("target = Coefficients", "target = 2 and Coefficients").replace(
         "from_array(np.linalg.inv(turn).round())\n        return",
         "from_array(turn)\n        return",
