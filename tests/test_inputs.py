@@ -155,6 +155,11 @@ KINDS = {
         problem="matmul",
     ),
     "kadhe": of_code("kadhe", "generator", matrices(2, 6), more="d=6,m=2,"),
+    "encoding matrix": of_code(
+        "gradient-matrix",
+        "file",
+        (np.kron(np.eye(2), np.ones((3, 3))), np.outer(np.arange(1.0, 7), np.ones(6))),
+    ),
     "holdings": of_code(
         "heterogeneous",
         "holdings_file",

@@ -52,9 +52,10 @@ class GradientMatrix(GradientCode):
     @functools.cached_property
     def values(self) -> Array:
         """The matrix of the file, float64 or complex128."""
-        if self.file is None:
+        file = self.file_of("file")
+        if file is None:
             raise InputError(f"{self.name}: parameter 'file' is required, as in [file=B.csv]")
-        return read_array(self.file, what="encoding matrix")[0]
+        return read_array(file, what="encoding matrix")[0]
 
     def validate(self) -> None:
         """Raise InputError for a matrix that is no code of n workers."""
