@@ -123,7 +123,7 @@ class Links(HTMLParser):
 
 def test_a_report_writes_every_table_and_plot_in_every_format(written: Report) -> None:
     files = {str(path.relative_to(written.directory)) for path in written.directory.rglob("*.*")}
-    names = {"summary", "advice", "why", "cost", "statuses"}
+    names = {"summary", "advice", "why", "cost", "times", "statuses"}
     assert {f"tables/{name}.{end}" for name in names for end in ("csv", "md", "tex")} <= files
     plots = {plot.name for section in written.sections for plot in section.plots}
     assert {f"plots/{name}.{end}" for name in plots for end in ("csv", "png", "svg")} <= files

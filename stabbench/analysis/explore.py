@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from stabbench.analysis import costs
 from stabbench.analysis.gradient import Gradient as Analysis
 from stabbench.analysis.metrics import errors
 from stabbench.analysis.structure import Choice
@@ -44,8 +45,12 @@ class Design:
     code : str
     load, stragglers, reduction : int
         d, s and m.
+    storage : float
+        Most of the data that one worker holds, d / K.
     communication : float
-        1 / m, the length of a reply in gradients.
+        What one worker sends, in lengths of a gradient: 1 / m for one message.
+    sent : float
+        The same in real numbers, of which a complex number is two.
     kappa, amplification : float
         Worst over the patterns.
     error : dict of str to float
@@ -55,15 +60,17 @@ class Design:
     label : str
         ``exhaustive`` or ``search (lower bound)``.
     pareto : bool
-        No other design has at most its load, at least its stragglers and reduction, and at most
-        its errors, with one of them better.
+        No other design stores and sends at most as much, tolerates at least as many stragglers,
+        and has at most its errors, with one of them better.
     """
 
     code: str
     load: int
     stragglers: int
     reduction: int
+    storage: float
     communication: float
+    sent: float
     kappa: float
     amplification: float
     error: dict[str, float]
@@ -184,14 +191,18 @@ def measure(
     reason = decoder.accepts(code)
     if reason:
         raise InputError(f"decoder {decoder.spec} with {code.spec}: {reason}")
-    choice = Choice(code, code.system("gradient"), decoder, precision("float64"), "use")
+    system = code.system("gradient")
+    choice = Choice(code, system, decoder, precision("float64"), "use")
+    communication = costs.communication(system, ENTRIES)
     found = Analysis().conditions(choice, table)
     return Design(
         code=code.spec,
         load=code.load,
         stragglers=code.stragglers,
         reduction=code.reduction,
-        communication=1 / code.reduction,
+        storage=code.load / code.partitions,
+        communication=communication,
+        sent=communication * (2 if code.is_complex else 1),
         kappa=float(found.kappa_2.max()),
         amplification=float(found.amplification.max()),
         error={name: worst_error(choice, name, table, seed) for name in precisions},
@@ -224,9 +235,9 @@ def mark_pareto(rows: Sequence[Design]) -> list[Design]:
 
 
 def _costs(row: Design) -> list[float]:
-    """Load, minus stragglers, communication, and errors to a tenth of a digit."""
+    """Storage, minus stragglers, numbers sent, and errors to a tenth of a digit."""
     lost = [-round(_digits(error), 1) for error in row.error.values()]
-    return [row.load, -row.stragglers, row.communication, *lost]
+    return [row.storage, -row.stragglers, row.sent, *lost]
 
 
 def _digits(error: float) -> float:

@@ -90,7 +90,7 @@ class Gradient(Structure):
         """The trade-off of exact codes; of approximate and rounded ones the arithmetic error."""
         code = choice.code
         assert isinstance(code, GradientCode)
-        found: dict[str, Any] = {"load": code.load, "communication": 1 / code.reduction}
+        found: dict[str, Any] = {"load": code.load}
         if isinstance(code, Kadhe):
             found["minimum_distance"] = code.minimum_distance
         if not code.approximate:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from stabbench.analysis.conditions import operators_of, stored_reply
+from stabbench.analysis.metrics import Statistic
 from stabbench.analysis.structure import Choice, Trial
 from stabbench.arithmetic.precision import Precision
 from stabbench.codes.operators import Dense
@@ -100,6 +101,27 @@ def noise(text: str) -> Noise:
             f"noise {text!r}; allowed is {model}:SNR with SNR in decibels, -{LARGEST} .. {LARGEST}"
         )
     return Noise(model, snr)
+
+
+def statistics(
+    noise: Noise, choice: Choice, patterns: Array, relative: Array, trials: list[Trial]
+) -> dict[str, Any]:
+    """The normalised squared error of a noise study over the trials, and what is expected.
+
+    Parameters
+    ----------
+    noise : Noise
+    choice : Choice
+    patterns : int array, shape (P, n)
+    relative : array, shape (trials, P)
+        Relative errors.
+    trials : list of Trial
+    """
+    measures = {"noise_nmse": Statistic.of(np.square(relative).mean(axis=0), patterns)}
+    expected = [found for t in trials if (found := formula(noise, choice, patterns, t)) is not None]
+    if expected:
+        measures["expected_nmse"] = Statistic.of(np.mean(expected, axis=0), patterns)
+    return measures
 
 
 def formula(noise: Noise, choice: Choice, patterns: Array, trial: Trial) -> Array | None:

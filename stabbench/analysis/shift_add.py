@@ -32,8 +32,6 @@ RANKED = 24
 """Sets of a search that are ranked by the norm of the decoder at the block length of the case."""
 POINTS = 64
 """Points at which intermediate results of one decoding are recorded."""
-NARROW = 2
-"""Bytes of a bfloat16 or float16 number."""
 
 
 class Shifts(Structure):
@@ -119,7 +117,7 @@ class Shifts(Structure):
     def measures(
         self, choice: Choice, patterns: Array, trials: list[Trial], relative: Array
     ) -> dict[str, Any]:
-        """Storage and traffic per worker, errors by missing blocks, one decoding step by step."""
+        """Storage overhead per worker, errors by missing blocks, one decoding step by step."""
         line = line_of(choice)
         uses = [resolution(line.table, alive) for alive in sets_of(patterns)]
         dense = is_dense(line, uses)
@@ -139,7 +137,7 @@ class Shifts(Structure):
                 for e in np.unique(missing)
             },
         }
-        found |= storage_of(choice, trials[0])
+        found |= overhead_of(choice)
         if line.pitch == 0 and isinstance(choice.decoder, Zigzag):
             trial, at = np.unravel_index(np.argmax(relative), relative.shape)
             found["intermediates"] = intermediates(choice, line, patterns[at], trials[trial])
@@ -186,24 +184,12 @@ def is_dense(line: Line, uses: list[Any]) -> bool:
     return rows * line.unknowns <= DENSE_WORK
 
 
-def storage_of(choice: Choice, trial: Trial) -> dict[str, Any]:
-    """Storage beyond one data block, and bytes stored and sent, of every worker."""
-    lengths = block_lengths(choice)
-    parts = [
-        np.rint(encoder.overhead(length) * length).astype(int)
-        for encoder, length in zip(choice.system.encoders, lengths, strict=True)
-    ]
-    storage = choice.precision.storage
-    size = NARROW if storage.name in ("bfloat16", "float16") else storage.carrier.itemsize
-    inner = trial.shares[0].shape[2]
-    sent = parts[0] * (parts[1] if len(parts) > 1 else trial.replies.shape[2])
-    encoder = choice.system.encoders[0]
-    over = encoder.overhead(lengths[0]) - 1
+def overhead_of(choice: Choice) -> dict[str, Any]:
+    """Storage of every worker beyond one data block of the first operand."""
+    over = choice.system.encoders[0].overhead(block_lengths(choice)[0]) - 1
     return {
         "storage_overhead": {"mean": float(over.mean()), "worst": float(over.max())},
         "storage_overhead_by_worker": [float(x) for x in over],
-        "bytes_stored": [int(rows) * inner * size for rows in sum(parts)],
-        "bytes_sent": [int(count) * size for count in sent],
     }
 
 

@@ -3,12 +3,14 @@
 Only the triangle is kept; the right-hand sides are transformed along with the matrix.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import scipy.linalg
 
+from stabbench.arithmetic import operations
 from stabbench.arithmetic.kernels import checked
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -77,15 +79,12 @@ def triangularize(matrix: Any, right: Array) -> tuple[Triangle, Array]:
     """
     order, first, band = shape_of(matrix)
     size = matrix.shape[1]
-    step = min(size, max(LEAST_WINDOW, band // 2))
     ordered, b = matrix[order], right[order]
     columns = ordered.astype(right.dtype).tocsc()
     carry = np.zeros((0, min(band, size)), right.dtype)
     carried = np.zeros((0, right.shape[1]), right.dtype)
     windows, transformed = [], np.zeros((size, right.shape[1]), right.dtype)
-    for start in range(0, size, step):
-        stop, end = min(start + step, size), min(start + step + band, size)
-        mine = slice(*np.searchsorted(first, [start, stop]))
+    for start, stop, end, mine in windows_of(size, first, band):
         top = np.zeros((len(carry), end - start), right.dtype)
         top[:, : carry.shape[1]] = carry
         fresh = columns[mine, start:end].toarray()
@@ -99,6 +98,43 @@ def triangularize(matrix: Any, right: Array) -> tuple[Triangle, Array]:
         carry = reduced[count:, count : end - start].copy()
         carried = reduced[count:, end - start :].copy()
     return Triangle(tuple(windows), size), transformed
+
+
+def windows_of(size: int, first: Array, band: int) -> Iterator[tuple[int, int, int, slice]]:
+    """Windows: first column, end of the columns that are finished, end of all, and the rows.
+
+    Parameters
+    ----------
+    size : int
+        Columns of the matrix.
+    first, band
+        As `shape_of` returns them.
+    """
+    step = min(size, max(LEAST_WINDOW, band // 2))
+    for start in range(0, size, step):
+        stop, end = min(start + step, size), min(start + step + band, size)
+        yield start, stop, end, slice(*np.searchsorted(first, [start, stop]))
+
+
+def operations_of(matrix: Any, columns: int) -> float:
+    """Operations of `triangularize` and of `Triangle.solve` for a number of right-hand sides.
+
+    Householder QR of every window beside its right-hand sides, to leading order; then a product
+    with what is right of its square part and the substitution of that part.
+
+    Parameters
+    ----------
+    matrix : scipy.sparse.csr_array, rows x columns
+    columns : int
+    """
+    _, first, band = shape_of(matrix)
+    total, carried = 0.0, 0
+    for start, stop, end, mine in windows_of(matrix.shape[1], first, band):
+        rows, wide, count = carried + mine.stop - mine.start, end - start, stop - start
+        total += operations.triangle(rows, wide + columns)
+        total += operations.product(count, end - stop, columns) + count * count * columns
+        carried = min(rows, wide) - count
+    return total
 
 
 def shape_of(matrix: Any) -> tuple[Array, Array, int]:

@@ -55,6 +55,20 @@ class Format:
         """Whether this is the full format of a real NumPy type."""
         return self.carrier == dtype and self.p == np.finfo(dtype).nmant + 1
 
+    @property
+    def itemsize(self) -> int:
+        """Bytes of a number that is stored or sent, whatever carries it in an array.
+
+        Examples
+        --------
+        >>> [precision(name).storage.itemsize for name in ("bfloat16", "float16", "float64")]
+        [2, 2, 8]
+        """
+        if self.holds(self.carrier):
+            return self.carrier.itemsize
+        exponents = (self.emax - self.emin + 2).bit_length()  # with those of 0 and of infinity
+        return -(-(exponents + self.p) // 8)
+
     def round(self, x: NDArray[Any]) -> NDArray[Any]:
         """Round a real array to the format, to nearest even; overflow gives infinity.
 

@@ -179,6 +179,25 @@ class Peeling:
         block, position = np.divmod(self.schedule(i)[0], self.length)
         return np.asarray(blocks[use.missing[block], position])
 
+    def terms(self, i: int) -> int:
+        """Terms that the decoding of pattern i subtracts, for one column; 0 where it cannot.
+
+        Of a sample that is resolved, all other blocks of its reply that reach its place.
+        """
+        use = self.uses[i]
+        if isinstance(use, Undecodable) or not len(use.missing):
+            return 0
+        unknown, row = self.schedule(i)
+        block, position = np.divmod(unknown, self.length)
+        shifts = self.table[use.rows]
+        place = position + shifts[row, use.missing[block]]
+        terms = -len(unknown)
+        for worker in range(len(use.rows)):
+            mine = place[row == worker]
+            for shift in shifts[worker][shifts[worker] != ABSENT]:
+                terms += int(np.count_nonzero((mine >= shift) & (mine < shift + self.length)))
+        return terms
+
     def schedule(self, i: int) -> tuple[Integers, Integers]:
         """Order of resolution of pattern i.
 

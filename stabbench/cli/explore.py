@@ -29,8 +29,8 @@ DESIGNS = ("gradient",)
 def explore_command(design: str, n: int, output: str | None, formats: str, **options: Any) -> None:
     """Table all (d, s, m) that gradient codes admit with n workers.
 
-    Load d, stragglers s and communication 1/m of every design, with its worst condition number,
-    amplification and errors; designs that no other one beats are marked.
+    Load d, stragglers s and what a worker sends in gradients, of every design, with its worst
+    condition number, amplification and errors; designs that no other one beats are marked.
     """
     from stabbench.analysis import explore
     from stabbench.report import gradient, render

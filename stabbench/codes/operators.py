@@ -1,11 +1,13 @@
 """Linear operators between blocks: what an encoder or a reply map does to a stack of blocks."""
 
 import dataclasses
+import math
 from abc import ABC, abstractmethod
 from typing import Any
 
 import numpy as np
 
+from stabbench.arithmetic import operations
 from stabbench.arithmetic.coefficients import Coefficients
 from stabbench.arithmetic.kernels import combine
 from stabbench.arithmetic.precision import Precision
@@ -31,6 +33,15 @@ class Operator(ABC):
     @abstractmethod
     def overhead(self, length: int) -> Array:
         """Blocks stored per row, in units of one data block of `length` rows, shape (rows,)."""
+
+    def kept(self, shape: tuple[int, ...]) -> Array:
+        """Numbers of each image that are no padding, for images of that shape, shape (rows,)."""
+        return np.full(shape[0], math.prod(shape[1:]))
+
+    def operations(self, blocks: Array, precision: Precision) -> Array:
+        """Real operations of each row of `apply`, as of a matrix without zeros, shape (rows,)."""
+        count = operations.product(1, self.unknowns, blocks[0].size, np.iscomplexobj(blocks))
+        return np.full(self.rows, count)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -93,3 +104,10 @@ class Dense(Operator):
     def overhead(self, length: int) -> Array:
         """One block per row, whatever the length."""
         return np.ones(self.rows)
+
+    def operations(self, blocks: Array, precision: Precision) -> Array:
+        """A multiplication and an addition per number and coefficient other than zero, (rows,)."""
+        matrix = self.matrix(precision)
+        is_complex = np.iscomplexobj(matrix) or np.iscomplexobj(blocks)
+        terms = np.count_nonzero(matrix, axis=1)
+        return np.asarray(operations.product(1, terms, blocks[0].size, is_complex))

@@ -4,6 +4,7 @@ A reply map is laid along one line, where the tables, orders and kernels of a zi
 """
 
 import dataclasses
+import math
 from abc import abstractmethod
 from typing import Any
 
@@ -182,6 +183,16 @@ class Toeplitz(ShiftMap):
         """Rows stored per coded block in units of a data block, 1 + c max_j t[i,j] / length."""
         return 1 + self.chunk * longest_shifts(self.table) / length
 
+    def kept(self, shape: tuple[int, ...]) -> Array:
+        """A block and the longest shift of each row; what is beyond is padding."""
+        own = self.lengths(shape)[0] + self.chunk * longest_shifts(self.table)
+        return np.asarray(own * math.prod(shape[2:]))
+
+    def operations(self, blocks: Array, precision: Precision) -> Array:
+        """An addition per number of every block that a worker holds, shape (rows,)."""
+        parts = 2 if np.iscomplexobj(blocks) else 1
+        return np.asarray((self.table != ABSENT).sum(axis=1) * blocks[0].size * parts)
+
     def line(self, lengths: tuple[int, ...]) -> Line:
         """The table itself, for blocks of ceil(L / c) units."""
         return Line(self.table, -(-lengths[0] // self.chunk), (1, 1), lengths, self.chunk)
@@ -246,6 +257,14 @@ class ToeplitzProduct(ShiftMap):
     def overhead(self, length: int) -> Array:
         """Rows of a reply in units of a block product's."""
         return self.left.overhead(length)
+
+    def kept(self, shape: tuple[int, ...]) -> Array:
+        """Rows times columns of each reply, as its two shares have them."""
+        rows, columns = (
+            part.kept((shape[0], size))
+            for part, size in zip((self.left, self.right), shape[1:], strict=True)
+        )
+        return np.asarray(rows * columns)
 
     def line(self, lengths: tuple[int, ...]) -> Line:
         """Rows of the replies laid end to end, see `zigzag2d`."""

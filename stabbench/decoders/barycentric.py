@@ -5,11 +5,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from stabbench.arithmetic import operations
 from stabbench.arithmetic.kernels import checked
 from stabbench.arithmetic.precision import Precision
 from stabbench.codes.base import Code, System
 from stabbench.codes.interpolation import Interpolated
-from stabbench.decoders.base import Decoder, Plan, Spare, as_blocks, as_columns
+from stabbench.decoders.base import Decoder, Plan, Spare, as_blocks, as_columns, width
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -40,6 +41,15 @@ class BarycentricPlan(Plan):
             if self.reduction is not None:
                 values = values.sum(axis=1, keepdims=True) * dtype.type(self.reduction)
         return as_blocks(checked(values, dtype), replies)
+
+    def operations(self, replies: Array, sent: Array) -> Array:
+        """Weighted sums, sums of weights, quotients per point; a sum over points and a factor."""
+        count, points, r = self.weights.shape
+        columns = width(replies, self.weights.dtype)
+        total = operations.product(points, r, columns) + points * (r - 1) + points * columns
+        if self.reduction is not None:
+            total += points * columns
+        return np.full(count, float(total) * operations.factor(np.iscomplexobj(self.weights)))
 
     def operator(self) -> Array:
         """The decoding matrices D_F, shape (P, wanted, r)."""

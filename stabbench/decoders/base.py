@@ -1,6 +1,7 @@
 """What a decoder is: a plan made from the survivors alone, then decoding of replies."""
 
 import dataclasses
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any, ClassVar, Literal
@@ -43,6 +44,25 @@ class Plan(ABC):
         are; not finite where decoding broke down or overflowed
         """
 
+    def ready(self, replies: Array) -> "Plan":
+        """The plan after all planning that needs the shape of the replies; most need none."""
+        return self
+
+    def operations(self, replies: Array, sent: Array) -> Array | None:
+        """Real floating-point operations of `decode` per pattern, shape (P,), planning left out.
+
+        Parameters
+        ----------
+        replies : array, shape (rows of the system, L, m)
+        sent : int array, shape (rows of the system,)
+            Numbers of each reply that are no padding.
+
+        Returns
+        -------
+        array, shape (P,); None where a decoder does not count them
+        """
+        return None
+
 
 def is_wide(precision: Precision) -> bool:
     """Whether decoding is in a longdouble that is wider than float64."""
@@ -73,6 +93,18 @@ def joined(columns: Array, replies: Array) -> Array:
     if columns.dtype.kind == "c" or not np.iscomplexobj(replies):
         return columns
     return np.ascontiguousarray(columns).view(np.result_type(columns, np.complex64))
+
+
+def width(replies: Array, dtype: np.dtype[Any]) -> int:
+    """Columns of `as_columns`.
+
+    Examples
+    --------
+    >>> width(np.ones((2, 3, 1), complex), np.dtype("float64"))
+    6
+    """
+    parts = 2 if np.iscomplexobj(replies) and dtype.kind != "c" else 1
+    return int(math.prod(replies.shape[1:])) * parts
 
 
 def as_columns(replies: Array, dtype: np.dtype[Any]) -> Array:
@@ -194,8 +226,21 @@ class Batches(Plan):
     def decode(self, replies: Array) -> Array:
         """Estimates of all plans in the order of the patterns."""
         parts = [plan.decode(replies) for plan in self.plans]
-        order = np.argsort(np.concatenate(self.members))
-        return np.concatenate(parts)[order]
+        return np.concatenate(parts)[self._order]
+
+    def ready(self, replies: Array) -> "Batches":
+        """Every plan made ready."""
+        return dataclasses.replace(self, plans=[plan.ready(replies) for plan in self.plans])
+
+    def operations(self, replies: Array, sent: Array) -> Array | None:
+        """Those of all plans in the order of the patterns; None unless all count them."""
+        parts = [plan.operations(replies, sent) for plan in self.plans]
+        counted = [part for part in parts if part is not None]
+        return np.concatenate(counted)[self._order] if len(counted) == len(parts) else None
+
+    @property
+    def _order(self) -> Array:
+        return np.argsort(np.concatenate(self.members))
 
 
 def by_batches(system: System, patterns: Array, plan: Callable[[Array], Plan]) -> Plan:

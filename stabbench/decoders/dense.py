@@ -1,12 +1,13 @@
 """Decoders for any code with a dense reply matrix: elimination, QR, refinement, exact weights."""
 
 import dataclasses
+import functools
 from collections.abc import Callable
 from typing import Any, ClassVar
 
 import numpy as np
 
-from stabbench.arithmetic import dense, exact
+from stabbench.arithmetic import dense, exact, operations
 from stabbench.arithmetic.coefficients import Coefficients
 from stabbench.arithmetic.inverses import decoding_operators
 from stabbench.arithmetic.kernels import checked
@@ -17,13 +18,14 @@ from stabbench.codes.gradient.base import GradientCode
 from stabbench.codes.operators import Dense
 from stabbench.codes.shift_add import ShiftAdd
 from stabbench.codes.toeplitz import ShiftMap
-from stabbench.decoders.base import Decoder, Plan, Spare, as_blocks, as_columns, by_batches
+from stabbench.decoders.base import Decoder, Plan, Spare, as_blocks, as_columns, by_batches, width
 from stabbench.decoders.weights import exact_plan, least_squares_plan
 from stabbench.decoders.zigzag import samples_plan, samples_too_large
 from stabbench.errors import InputError
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Method = Callable[[Array, Array], Array]
+Count = Callable[[int, int, int], float]
 SINGLE_BITS = 32
 MOST_UNKNOWNS = 128
 """Unknowns up to which the weights of all patterns come from one dual of the generator."""
@@ -41,12 +43,15 @@ class DensePlan(Plan):
         (matrices, right-hand sides (P, r, m)) -> (P, k, m)
     target : array, shape (wanted, k), optional
         What is wanted of the unknowns, in decoding precision.
+    count : callable, optional
+        (replies, unknowns, columns) -> real operations of the method on a real system.
     """
 
     rows: Array
     matrices: Array
     method: Method
     target: Array | None = None
+    count: Count | None = None
 
     def decode(self, replies: Array) -> Array:
         """Estimates of what is wanted, shape (P, wanted, L, m)."""
@@ -57,6 +62,18 @@ class DensePlan(Plan):
             with np.errstate(all="ignore"):
                 estimate = checked(np.matmul(self.target, estimate), dtype)
         return as_blocks(estimate, replies)
+
+    def operations(self, replies: Array, sent: Array) -> Array | None:
+        """Those of the method, the same for every pattern, and of the product with the target."""
+        if self.count is None:
+            return None
+        count, r = self.rows.shape
+        k = self.matrices.size // max(count * r, 1)
+        columns = width(replies, self.matrices.dtype)
+        total = self.count(r, k, columns)
+        if self.target is not None:
+            total += operations.product(len(self.target), k, columns)
+        return np.full(count, total * operations.factor(np.iscomplexobj(self.matrices)))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -97,8 +114,13 @@ class DenseDecoder(Decoder):
     def prepare(self, rows: Array, matrices: Array, stored: Array) -> DensePlan:
         """The plan for generator rows already in decoding precision, (P, r, k)."""
         if matrices.shape[1] > matrices.shape[2]:
-            return DensePlan(rows, matrices, dense.least_squares)
-        return DensePlan(rows, matrices, self.square)
+            return DensePlan(rows, matrices, dense.least_squares, count=operations.least_squares)
+        return DensePlan(rows, matrices, self.square, count=self.count)
+
+    @property
+    def count(self) -> Count | None:
+        """The operations of `square`, see `DensePlan`; None where they are not counted."""
+        return None
 
     def square(self, matrices: Array, right: Array) -> Array:
         """Solve the square systems of a batch."""
@@ -113,6 +135,11 @@ class Solve(DenseDecoder):
     source: ClassVar[str] = "LAPACK gesv"
     growth = "elimination"
 
+    @property
+    def count(self) -> Count:
+        """Elimination and two substitutions."""
+        return operations.solve
+
     def square(self, matrices: Array, right: Array) -> Array:
         """LAPACK gesv."""
         return dense.solve(matrices, right)
@@ -124,6 +151,11 @@ class Inverse(DenseDecoder):
 
     name: ClassVar[str] = "inverse"
     source: ClassVar[str] = "gesv with the identity, as numpy.linalg.inv; Higham, section 14.1"
+
+    @property
+    def count(self) -> Count:
+        """Elimination with k columns, then a product."""
+        return operations.invert_and_multiply
 
     def square(self, matrices: Array, right: Array) -> Array:
         """LAPACK gesv with the identity, then a product."""
@@ -161,6 +193,11 @@ class Lstsq(DenseDecoder):
             return samples_plan(system, patterns, precision)
         return super().plan(code, system, patterns, precision, spare)
 
+    @property
+    def count(self) -> Count:
+        """Householder QR."""
+        return operations.least_squares
+
     def square(self, matrices: Array, right: Array) -> Array:
         """Householder QR."""
         return dense.least_squares(matrices, right)
@@ -185,6 +222,11 @@ class Refined(DenseDecoder):
         """Check the number of steps."""
         if not 1 <= self.steps <= 100:
             raise InputError(f"refined: steps={self.steps}; allowed is 1 .. 100")
+
+    @property
+    def count(self) -> Count:
+        """An elimination at first and in every step."""
+        return functools.partial(operations.refine, steps=self.steps)
 
     def square(self, matrices: Array, right: Array) -> Array:
         """LAPACK gesv and fixed-precision refinement."""
@@ -221,7 +263,8 @@ class ExactWeights(DenseDecoder):
             weights = np.stack([_left_inverse(matrix) for matrix in matrices])
         else:
             weights = _by_duality(stored, rows, np.finfo(matrices.dtype).bits > SINGLE_BITS)
-        return DensePlan(rows, weights.astype(matrices.dtype), _weigh)
+        weights = weights.astype(matrices.dtype)
+        return DensePlan(rows, weights, _weigh, count=operations.weigh)
 
 
 def _weigh(weights: Array, right: Array) -> Array:

@@ -6,14 +6,14 @@ from typing import Any, ClassVar
 import numpy as np
 import scipy.fft
 
-from stabbench.arithmetic import dense
+from stabbench.arithmetic import dense, operations
 from stabbench.arithmetic.coefficients import Coefficients
 from stabbench.arithmetic.kernels import checked
 from stabbench.arithmetic.precision import Precision
 from stabbench.codes.base import Code, System
 from stabbench.codes.circulant import Circulant
 from stabbench.codes.nodes import root_of_unity
-from stabbench.decoders.base import Decoder, Plan, Spare, as_blocks, as_columns
+from stabbench.decoders.base import Decoder, Plan, Spare, as_blocks, as_columns, width
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -45,6 +45,14 @@ class FourierPlan(Plan):
             whole[:, :, 1:] = flat.reshape(count, half, k, -1).swapaxes(1, 2)
             blocks = checked(scipy.fft.irfft(whole, n=q, axis=2), real)
         return as_blocks(blocks[:, :, : q - 1].reshape(count, k * (q - 1), -1), replies)
+
+    def operations(self, replies: Array, sent: Array) -> Array:
+        """Transforms of k replies there and back, and a complex k x k system per frequency."""
+        count, half, k, _ = self.systems.shape
+        columns = width(replies, self.systems.real.dtype)
+        transforms = 2 * k * columns * operations.fourier(self.rows.shape[1] // k)
+        solves = half * operations.solve(k, k, columns) * operations.COMPLEX
+        return np.full(count, transforms + solves)
 
 
 @dataclasses.dataclass(frozen=True)

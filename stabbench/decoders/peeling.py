@@ -6,11 +6,12 @@ from typing import Any, ClassVar
 import numba
 import numpy as np
 
+from stabbench.arithmetic import operations
 from stabbench.arithmetic.kernels import checked
 from stabbench.arithmetic.precision import Precision
 from stabbench.codes.base import Code, System
 from stabbench.codes.operators import Dense
-from stabbench.decoders.base import Decoder, Plan, Spare, as_blocks, as_columns
+from stabbench.decoders.base import Decoder, Plan, Spare, as_blocks, as_columns, width
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -58,6 +59,16 @@ class PeelingPlan(Plan):
             with np.errstate(all="ignore"):
                 substitute(matrix, flat.copy(), taken, self.unknown[p], self.source[p], estimate[p])
         return as_blocks(checked(estimate, dtype), replies)
+
+    def operations(self, replies: Array, sent: Array) -> Array:
+        """A quotient per unknown that is resolved; two operations per other reply that holds it."""
+        holders = self.taken.astype(int) @ (self.matrix != 0)
+        resolved = np.zeros(holders.shape, dtype=bool)
+        p, step = np.nonzero(self.unknown >= 0)
+        resolved[p, self.unknown[p, step]] = True
+        steps = np.where(resolved, 1 + 2 * (holders - 1), 0).sum(axis=1)
+        each = width(replies, self.matrix.dtype) * operations.factor(np.iscomplexobj(self.matrix))
+        return np.asarray(steps * float(each))
 
 
 @dataclasses.dataclass(frozen=True)

@@ -5,13 +5,14 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
+from stabbench.arithmetic import operations
 from stabbench.arithmetic.coefficients import Coefficients
 from stabbench.arithmetic.dense import vandermonde_solve
 from stabbench.arithmetic.precision import Precision
 from stabbench.codes.base import Code, System
 from stabbench.codes.polynomial import Polynomial
 from stabbench.codes.product import ProductSystem
-from stabbench.decoders.base import Decoder, Plan, Spare, as_blocks, as_columns
+from stabbench.decoders.base import Decoder, Plan, Spare, as_blocks, as_columns, width
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -37,6 +38,12 @@ class NodePlan(Plan):
         received = as_columns(replies, self.nodes.dtype)[self.rows]
         coefficients = vandermonde_solve(self.nodes, received)
         return as_blocks(coefficients[:, self.degrees], replies)
+
+    def operations(self, replies: Array, sent: Array) -> Array:
+        """Those of `operations.vandermonde`, the same for every pattern."""
+        count, k = self.nodes.shape
+        once = operations.vandermonde(k, width(replies, self.nodes.dtype))
+        return np.full(count, once * operations.factor(np.iscomplexobj(self.nodes)))
 
 
 @dataclasses.dataclass(frozen=True)

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 import scipy.linalg
 
-from stabbench.arithmetic import dense
+from stabbench.arithmetic import dense, operations
 from stabbench.arithmetic.kernels import checked
 from stabbench.arithmetic.pairs import to_pair
 from stabbench.arithmetic.precision import Precision
@@ -53,6 +53,12 @@ class WeightsPlan(Plan):
                 used = (self.weights[p] != 0).any(axis=0)
                 estimate[p] = self.weights[p][:, used] @ received[used]
         return checked(estimate.reshape(count, m, *replies.shape[1:]), dtype)
+
+    def operations(self, replies: Array, sent: Array) -> Array:
+        """A multiplication and an addition per number of a reply and weight other than zero."""
+        is_complex = np.iscomplexobj(self.weights) or np.iscomplexobj(replies)
+        weighed = np.count_nonzero(self.weights, axis=1) @ sent
+        return np.asarray(operations.product(1, weighed, 1, is_complex))
 
 
 def _product(weights: Array, received: Array) -> Array:

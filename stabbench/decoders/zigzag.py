@@ -7,8 +7,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 import scipy.sparse
 
-from stabbench.arithmetic import zigzag
-from stabbench.arithmetic.banded import triangularize
+from stabbench.arithmetic import banded, zigzag
 from stabbench.arithmetic.peeling import Resolution, Undecodable, resolution
 from stabbench.arithmetic.precision import Precision
 from stabbench.arithmetic.shift_tables import ABSENT
@@ -50,13 +49,34 @@ class ShiftPlan(Plan):
 
     def decode(self, replies: Array) -> Array:
         """Estimates of the blocks, shape (P, k, L, m)."""
+        line, prepared = self._at(replies)
+        found = self.resolve(line, prepared, split(line.samples(replies), self.dtype))
+        return np.asarray(line.blocks(joined(found, replies)))
+
+    def ready(self, replies: Array) -> "ShiftPlan":
+        """The same plan with `prepare` done for the length of these replies."""
+        self._at(replies)
+        return self
+
+    def operations(self, replies: Array, sent: Array) -> Array:
+        """Those of every column along the line, see `counted`."""
+        line, prepared = self._at(replies)
+        columns = line.chunk if not line.pitch else line.chunk**2
+        columns *= 1 if line.pitch else replies.shape[2]
+        parts = 2 if np.iscomplexobj(replies) else 1
+        return self.counted(line, prepared, columns * parts)
+
+    def _at(self, replies: Array) -> tuple[Line, Any]:
         lengths = self.reply.lengths(replies.shape)
         if lengths not in self._kept:
             line = self.reply.line(lengths)
             self._kept[lengths] = line, self.prepare(line)
-        line, prepared = self._kept[lengths]
-        found = self.resolve(line, prepared, split(line.samples(replies), self.dtype))
-        return np.asarray(line.blocks(joined(found, replies)))
+        kept: tuple[Line, Any] = self._kept[lengths]
+        return kept
+
+    @abstractmethod
+    def counted(self, line: Line, prepared: Any, columns: int) -> Array:
+        """Operations per pattern for a number of real columns, shape (P,)."""
 
     @abstractmethod
     def prepare(self, line: Line) -> Any:
@@ -88,6 +108,11 @@ class ZigzagPlan(ShiftPlan):
     def resolve(self, line: Line, prepared: Any, samples: Array) -> Array:
         """Subtractions alone."""
         return np.asarray(prepared.decode(samples, store=self.store))
+
+    def counted(self, line: Line, prepared: Any, columns: int) -> Array:
+        """A subtraction per term of every sample that is resolved."""
+        terms = [prepared.terms(p) for p in range(len(self.sets))]
+        return np.array(terms, dtype=float) * columns
 
 
 @dataclasses.dataclass(frozen=True)
@@ -164,6 +189,10 @@ class SamplesPlan(ShiftPlan):
                 system.solve(samples, found)
         return out
 
+    def counted(self, line: Line, prepared: Any, columns: int) -> Array:
+        """Subtraction of the blocks that arrived, then QR by windows; none where undecodable."""
+        return np.array([0.0 if s is None else s.operations(columns) for s in prepared])
+
 
 @dataclasses.dataclass(frozen=True)
 class Samples:
@@ -216,6 +245,15 @@ class Samples:
         places = np.flatnonzero(np.diff(whole.indptr))
         return whole[places], places
 
+    def operations(self, columns: int) -> float:
+        """Real operations of `solve` for a number of columns."""
+        known = self.use.known >= 0
+        held = (self.line.table[self.use.rows][:, known] != ABSENT).sum()
+        total = float(held * len(self.line.positions) * columns)
+        if len(self.use.missing):
+            total += banded.operations_of(self.matrix()[0], columns)
+        return total
+
     def solve(self, samples: Array, out: Array) -> None:
         """Write the blocks: those that arrived, then the least-squares solution of the others."""
         table, positions = self.line.table, self.line.positions
@@ -231,7 +269,7 @@ class Samples:
             return
         matrix, places = self.matrix()
         right = received.reshape(-1, received.shape[2])[places]
-        triangle, transformed = triangularize(matrix, right)
+        triangle, transformed = banded.triangularize(matrix, right)
         block, position = self.columns
         out[self.use.missing[block], position] = triangle.solve(transformed)
 

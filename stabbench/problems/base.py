@@ -74,6 +74,10 @@ class Problem(ABC):
         """The replies of all workers, shape (rows, L, m), rounded to storage."""
 
     @abstractmethod
+    def operations(self, system: System, shares: tuple[Array, ...]) -> Array:
+        """Real operations of `work` for every reply, padding left out, shape (rows,)."""
+
+    @abstractmethod
     def wanted(self, system: System, exact: Exact) -> Exact:
         """The exact result cut as decoders return it, shape (wanted, L, m)."""
 

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal
 import mpmath
 import numpy as np
 
-from stabbench.arithmetic import exact, multiprecision
+from stabbench.arithmetic import exact, multiprecision, operations
 from stabbench.arithmetic.kernels import checked
 from stabbench.arithmetic.pairs import joined, ratio_pair
 from stabbench.arithmetic.precision import Precision
@@ -102,6 +102,16 @@ class Evaluate(Problem):
                     result *= share
         stored = precision.store(checked(result, dtype))
         return checked(stored, precision.storage_dtype(is_complex))
+
+    def operations(self, system: System, shares: tuple[Array, ...]) -> Array:
+        """A product of each share with its transpose, or degree - 1 products of its entries."""
+        (share,) = shares
+        rows, length, columns = share.shape
+        if self.function == "gram":
+            count = operations.product(length, columns, length)
+        else:
+            count = (self.degree - 1) * length * columns
+        return np.full(rows, count * operations.factor(np.iscomplexobj(share)))
 
     def wanted(self, system: System, exact: Exact) -> Exact:
         """Values of f at every block."""

@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from stabbench.arithmetic import exact, multiprecision
+from stabbench.arithmetic import exact, multiprecision, operations
 from stabbench.arithmetic.precision import Precision
 from stabbench.arithmetic.products import multiply_pairs
 from stabbench.codes.base import System
@@ -83,6 +83,16 @@ class Matmul(Problem):
         """The products of every worker's shares, shape (rows, r / kA, t / kB)."""
         assert isinstance(system, ProductSystem)
         return multiply_pairs(shares[0], shares[1], system.pairs, precision)
+
+    def operations(self, system: System, shares: tuple[Array, ...]) -> Array:
+        """A multiplication and an addition per row of one share, row of the other and column."""
+        assert isinstance(system, ProductSystem)
+        left, right = (
+            encoder.kept(share.shape[:2])[column]
+            for encoder, share, column in zip(system.encoders, shares, system.pairs.T, strict=True)
+        )
+        is_complex = any(map(np.iscomplexobj, shares))
+        return np.asarray(operations.product(left, shares[0].shape[2], right, is_complex))
 
     def wanted(self, system: System, exact: Exact) -> Exact:
         """The blocks C[a, b], shape (kA kB, r / kA, t / kB); padding is zero."""

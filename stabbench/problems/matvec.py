@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from stabbench.arithmetic import exact, multiprecision
+from stabbench.arithmetic import exact, multiprecision, operations
 from stabbench.arithmetic.kernels import multiply
 from stabbench.arithmetic.precision import Precision
 from stabbench.codes.base import System
@@ -67,6 +67,13 @@ class Matvec(Problem):
     def work(self, system: System, shares: tuple[Array, ...], precision: Precision) -> Array:
         """Every coded block times X, shape (rows, L, vectors)."""
         return multiply(shares[0], shares[1], precision)
+
+    def operations(self, system: System, shares: tuple[Array, ...]) -> Array:
+        """A multiplication and an addition per number of a share and column of X."""
+        share, vector = shares
+        numbers = system.encoders[0].kept(share.shape)
+        is_complex = np.iscomplexobj(share) or np.iscomplexobj(vector)
+        return np.asarray(operations.product(1, numbers, vector.shape[1], is_complex))
 
     def wanted(self, system: System, exact: Exact) -> Exact:
         """The blocks of A X, shape (k, L, vectors); rows of padding are zero."""

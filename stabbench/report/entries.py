@@ -89,6 +89,16 @@ class Entry:
         found = found.get(field) if isinstance(found, dict) else getattr(found, field, found)
         return float(found) if isinstance(found, int | float) else None
 
+    def most(self, measure: str) -> int | None:
+        """The greatest of the integers of a measure that lists workers."""
+        found = self.record.measures.get(measure)
+        return int(max(found)) if isinstance(found, list | tuple) and found else None
+
+    def seconds(self, stage: str, field: str = "median") -> float | None:
+        """Seconds of a stage, None where the record has no time of that name and kind."""
+        found = self.record.measures.get("seconds", {}).get(stage)
+        return float(found[field]) if isinstance(found, dict) else None
+
     def digits(self, field: str = "worst") -> float | None:
         """Correct decimal digits of the median or worst error, -inf on overflow."""
         return as_digits(self.value("relative_error", field))

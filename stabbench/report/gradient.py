@@ -1,4 +1,4 @@
-"""The explorer of gradient codes as a table, and stragglers against communication as a plot."""
+"""The explorer of gradient codes as a table, and stragglers against numbers sent as a plot."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -12,9 +12,9 @@ if TYPE_CHECKING:
 
 NAME = "designs"
 CAPTION = (
-    "Every square is a design: how many stragglers it tolerates against the length of a reply in "
-    "gradients, coloured by the correct digits that remain at worst. Framed designs are on the "
-    "Pareto front of load, stragglers, communication and digits."
+    "Every square is a design: how many stragglers it tolerates against the real numbers that one "
+    "worker sends, in gradients, coloured by the correct digits that remain at worst. Framed "
+    "designs are on the Pareto front of storage, stragglers, numbers sent and digits."
 )
 PANELS = 4
 WIDTH, HEIGHT = 2.6, 2.4
@@ -36,7 +36,9 @@ def designs_table(rows: Sequence[Design], n: int) -> Table:
         Column("load", "d", "integer", importance=0),
         Column("stragglers", "s", "integer", importance=0),
         Column("reduction", "m", "integer", importance=0),
-        Column("communication", "reply / gradient", "number", importance=2),
+        Column("storage", "storage", "share", importance=3),
+        Column("communication", "length sent / gradient", "number", importance=3),
+        Column("sent", "real numbers sent / gradient", "number", importance=2),
         Column("kappa", "worst κ₂", "number"),
         Column("amplification", "worst a(F)", "number"),
         *(Column(f"error_{p}", f"error {p}", "number") for p in precisions),
@@ -50,7 +52,9 @@ def designs_table(rows: Sequence[Design], n: int) -> Table:
             "load": row.load,
             "stragglers": row.stragglers,
             "reduction": row.reduction,
+            "storage": row.storage,
             "communication": row.communication,
+            "sent": row.sent,
             "kappa": row.kappa,
             "amplification": row.amplification,
             **{f"error_{p}": row.error[p] for p in precisions},
@@ -60,17 +64,17 @@ def designs_table(rows: Sequence[Design], n: int) -> Table:
         for row in rows
     ]
     title = f"Gradient codes of {n} workers"
-    notes = ("* is on the Pareto front of load, stragglers, communication and errors.",)
+    notes = ("* is on the Pareto front of storage, stragglers, real numbers sent and errors.",)
     return table(NAME, title, columns, values, notes)
 
 
 def designs_plot(rows: Sequence[Design], n: int, precision: str = "float32") -> Plot:
-    """Stragglers against communication, coloured by digits kept; a panel per scheme."""
+    """Stragglers against numbers sent, coloured by digits kept; a panel per scheme."""
     columns = (
         Column("scheme", "scheme"),
         Column("code", "code"),
         Column("stragglers", "s", "integer"),
-        Column("communication", "reply / gradient", "number"),
+        Column("sent", "real numbers sent / gradient", "number"),
         Column("digits", "digits", "digits"),
         Column("pareto", "front"),
     )
@@ -79,7 +83,7 @@ def designs_plot(rows: Sequence[Design], n: int, precision: str = "float32") -> 
             "scheme": scheme_of(row.code),
             "code": row.code,
             "stragglers": row.stragglers,
-            "communication": row.communication,
+            "sent": row.sent,
             "digits": row.digits[precision],
             "pareto": "*" if row.pareto else "",
         }
@@ -119,7 +123,7 @@ def draw(data: Table) -> "Figure":
         own = [row for row in rows if row["scheme"] == scheme]
         image = axes.scatter(
             [row["stragglers"] for row in own],
-            [row["communication"] for row in own],
+            [row["sent"] for row in own],
             c=[row["digits"] for row in own],
             edgecolors=["black" if row["pareto"] else "none" for row in own],
             marker="s",
@@ -132,6 +136,6 @@ def draw(data: Table) -> "Figure":
     for axes in panels.flat[len(schemes) :]:
         axes.set_visible(False)
     figure.supxlabel("stragglers")
-    figure.supylabel("reply length / gradient length")
+    figure.supylabel("real numbers sent / gradient")
     figure.colorbar(image, ax=panels, label=f"digits kept, {data.notes[0]}")
     return figure

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterator, Sequence
 
-from stabbench.report import tables
+from stabbench.report import costs, tables
 from stabbench.report.entries import Entry, entries
 from stabbench.report.plots.comparison import comparisons
 from stabbench.report.plots.cost import cost
@@ -84,7 +84,7 @@ def _digits(e: Entry | None) -> float:
 register(
     "stability",
     title="Stability of decoding",
-    tables=(tables.main, tables.advice, tables.draws, tables.why, tables.cost),
+    tables=(tables.main, tables.advice, tables.draws, tables.why, costs.cost, costs.times),
     plots=(
         heatmap,
         error_against_n,

@@ -29,10 +29,6 @@ PREDICTED_NOTE = (
     "by a(F), by the root-mean-square amplification, by the condition number; a ratio is the "
     "error of a stage over its own bound, and a large one accuses the stage"
 )
-COST_NOTE = (
-    "storage is the part of the coded operand that one worker holds; encode and compute are for "
-    "all workers, decode is the mean over survivor sets, planning included"
-)
 DRAWS_NOTE = (
     "worst digits and worst κ₂ over survivor sets, then least, median and greatest over the draws; "
     "best of: chosen among so many draws by the least singular value, before any error is known"
@@ -91,7 +87,7 @@ def summary(records: Iterable[Record]) -> Table:
         Column("status", "status", importance=1),
     )
     rows = [
-        _identity(e) | {k: e.record.case.get(k, "") for k in settings} | _main(e)
+        identity(e) | {k: e.record.case.get(k, "") for k in settings} | _main(e)
         for e in entries(known)
     ]
     notes = (SUMMARY_NOTE,)
@@ -119,7 +115,7 @@ def advice(records: Sequence[Record]) -> Iterator[Table]:
         Column("digits_median", "digits median", "digits", 2),
         Column("undecodable", "undecodable", "share", 2),
         Column("storage", "storage per worker", "share", 3),
-        Column("decode", "decode per pattern", "seconds", 3),
+        Column("decode", "decode one set", "seconds", 3),
         Column("settings", "settings", "integer", 4),
     )
     notes = (ADVICE_NOTE,)
@@ -144,35 +140,9 @@ def why(records: Sequence[Record]) -> Iterator[Table]:
         Column("trusted", "first order holds", "share", 5),
         DATA,
     )
-    rows = [_identity(e) | _why(e, stages) for e in measured]
+    rows = [identity(e) | _why(e, stages) for e in measured]
     notes = (STAGES_NOTE, PREDICTED_NOTE)
     yield table("why", "Where the digits go", columns, rows, notes)
-
-
-def cost(records: Sequence[Record]) -> Iterator[Table]:
-    """Storage per worker and seconds of encoding, computing and decoding."""
-    timed = [e for e in entries(records) if e.value("storage") is not None]
-    if not timed:
-        return
-    columns = (
-        *IDENTITY,
-        Column("patterns", "patterns", "integer", 3),
-        Column("storage", "storage per worker", "share", 0),
-        Column("encode", "encode", "seconds", 1),
-        Column("compute", "compute", "seconds", 2),
-        Column("decode", "decode per pattern", "seconds", 1),
-        Column("digits_worst", "digits worst", "digits", 1),
-        DATA,
-    )
-    rows = [
-        _identity(e)
-        | {"patterns": e.record.measures.get("patterns"), "storage": e.value("storage")}
-        | {part: e.value("seconds", part) for part in ("encode", "compute", "decode")}
-        | {"digits_worst": e.digits()}
-        for e in timed
-    ]
-    notes = (COST_NOTE,)
-    yield table("cost", "Storage and time", columns, rows, notes)
 
 
 def statuses(records: Sequence[Record], missing: int = 0) -> Table:
@@ -222,7 +192,7 @@ def plain(records: Sequence[Record]) -> Iterator[Table]:
 def draws(records: Sequence[Record]) -> Iterator[Table]:
     """How far the draws of a random code are apart, and what choosing among draws brings."""
     rows = [
-        _identity(single[0]) | {"code": code, "draws": len(single)} | _spread(single, chosen)
+        identity(single[0]) | {"code": code, "draws": len(single)} | _spread(single, chosen)
         for code, single, chosen in drawn(entries(records))
     ]
     if not rows:
@@ -285,7 +255,8 @@ def ranking(records: Sequence[Record]) -> Table | None:
     return table("ranking", title, columns, rows, (note,))
 
 
-def _identity(e: Entry) -> dict[str, Any]:
+def identity(e: Entry) -> dict[str, Any]:
+    """The cells of `IDENTITY` and `DATA`."""
     return {
         "code": e.code,
         "n": e.n,
@@ -361,7 +332,7 @@ def _over_settings(group: Sequence[Entry]) -> dict[str, Any]:
         "digits_median": min(e.digits("median") or 0.0 for e in group),
         "undecodable": max(e.value("undecodable") or 0.0 for e in group),
         "storage": worst.value("storage"),
-        "decode": worst.value("seconds", "decode"),
+        "decode": worst.seconds("decode_single"),
         "settings": len(group),
     }
 

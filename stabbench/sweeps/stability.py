@@ -2,15 +2,14 @@
 
 import dataclasses
 import functools
-import time
 from typing import Any
 
 import numpy as np
 
-from stabbench.analysis import metrics
+from stabbench.analysis import costs, metrics
 from stabbench.analysis.conditions import Conditions
 from stabbench.analysis.metrics import Statistic
-from stabbench.analysis.noise import Noise, formula, noise
+from stabbench.analysis.noise import Noise, noise, statistics
 from stabbench.analysis.patterns import case_patterns
 from stabbench.analysis.plausible import implausible
 from stabbench.analysis.prediction import Prediction, predict
@@ -20,7 +19,7 @@ from stabbench.analysis.survivors import Policy, policy
 from stabbench.arithmetic.precision import Precision, precision
 from stabbench.codes.base import Code, System
 from stabbench.codes.registry import code as build_code
-from stabbench.decoders.base import Decoder, Spare
+from stabbench.decoders.base import Decoder, Plan, Spare
 from stabbench.decoders.registry import decoder as build_decoder
 from stabbench.decoders.registry import usual_decoder
 from stabbench.errors import InputError, require_least
@@ -28,6 +27,7 @@ from stabbench.grammar import near
 from stabbench.problems.base import Exact, Problem
 from stabbench.problems.data import File
 from stabbench.problems.registry import data, data_spec, problem
+from stabbench.sweeps import timing
 from stabbench.sweeps.case import Case, Record, case_of
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -177,7 +177,6 @@ def run(case: Case) -> Record:
     patterns, label, kappa_label = case_patterns(setup.policy, structure, choice, setup.seed)
     measures: dict[str, Any] = {
         "patterns": len(patterns),
-        "storage": storage(system, lengths[0]),
         "condition_label": kappa_label,
     }
     try:
@@ -221,18 +220,23 @@ def decode_all(
     measures: dict[str, Any],
 ) -> Array:
     """Decode every trial, add what was measured to `measures`, return the errors (trials, P)."""
-    relative, componentwise, seconds = measure(setup, choice.system, decodable, trials)
+    relative, componentwise, counts = measure(setup, choice.system, decodable, trials)
+    operands, _ = reference_of(setup, 0)
+    measures |= costs.costs(choice, operands, trials[0], decodable, counts)
     prediction = predict(choice, structure, found.only(found.decodable), trials[0].blocks)
     if "approximate" in setup.code.groups or setup.noise:
         prediction = prediction.distrusted()
     measures |= error_statistics(prediction, decodable, relative, componentwise)
     measures |= structure.measures(choice, decodable, trials, relative)
-    measures |= noise_statistics(setup, choice, decodable, relative, trials)
-    measures["seconds"] = {
-        "encode": sum(t.seconds["encode"] for t in trials) / len(trials),
-        "compute": sum(t.seconds["compute"] for t in trials) / len(trials),
-        "decode": seconds / (len(trials) * len(decodable)),
-    }
+    if setup.noise:
+        measures |= statistics(setup.noise, choice, decodable, relative, trials)
+    measures["seconds"] = trials[0].seconds | timing.decoding(
+        functools.partial(plan, setup, choice.system),
+        decodable,
+        int(np.argmax(relative.max(axis=0))),
+        trials[0].replies,
+        batch_of(trials[0]),
+    )
     notes = list(setup.source.notes)
     if metrics.is_zero(trials[0].exact):
         notes.append("the exact result is zero: errors are absolute")
@@ -244,19 +248,22 @@ def decode_all(
 def prepare(setup: Setup, system: System, trial: int) -> Trial:
     """Operands, shares, replies and exact result of one trial."""
     seed = setup.seed + trial
-    operands, exact = _reference(setup.problem, setup.precision.storage.name, seed, setup.reference)
+    operands, exact = reference_of(setup, trial)
     blocks = setup.problem.blocks(system, operands)
-    start = time.perf_counter()
-    shares = setup.problem.encode(system, blocks, setup.precision)
-    seconds = {"encode": time.perf_counter() - start}
+    clock = timing.Stages(enabled=trial == 0)  # the times of a case are those of its first trial
+    shares = clock.run("encode", lambda: setup.problem.encode(system, blocks, setup.precision))
     if setup.noise:
         shares = setup.noise.on_shares(shares, seed, setup.precision)
-    start = time.perf_counter()
-    replies = setup.problem.work(system, shares, setup.precision)
-    seconds["compute"] = time.perf_counter() - start
+    replies = clock.run("compute", lambda: setup.problem.work(system, shares, setup.precision))
     if setup.noise:
         replies = setup.noise.on_replies(replies, seed, setup.precision)
-    return Trial(blocks, shares, replies, setup.problem.wanted(system, exact), seconds)
+    return Trial(blocks, shares, replies, setup.problem.wanted(system, exact), clock.seconds)
+
+
+def reference_of(setup: Setup, trial: int) -> tuple[tuple[Array, ...], Exact]:
+    """Operands and exact result of one trial."""
+    storage, seed = setup.precision.storage.name, setup.seed + trial
+    return _reference(setup.problem, storage, seed, setup.reference)
 
 
 @functools.lru_cache(maxsize=8)
@@ -267,27 +274,39 @@ def _reference(
     return operands, task.exact(operands, reference)
 
 
+def plan(setup: Setup, system: System, patterns: Array) -> Plan:
+    """The decoder's plan of some patterns."""
+    return setup.decoder.plan(setup.code, system, patterns, setup.precision, setup.spare)
+
+
+def batch_of(trial: Trial) -> int:
+    """Patterns that are decoded at once, as many as `BATCH_BYTES` allow."""
+    return max(1, BATCH_BYTES // (4 * 16 * trial.exact.hi.size))
+
+
 def measure(
     setup: Setup, system: System, chosen: Array, trials: list[Trial]
-) -> tuple[Array, Array, float]:
-    """Errors of every chosen pattern and trial, (trials, P) each, and seconds of decoding."""
+) -> tuple[Array, Array, Array]:
+    """Errors of every chosen pattern and trial, (trials, P) each, and operations per pattern.
+
+    Operations are NaN where the decoder does not count them.
+    """
     relative = np.empty((len(trials), len(chosen)))
     componentwise = np.empty_like(relative)
-    seconds = 0.0
-    step = max(1, BATCH_BYTES // (4 * 16 * trials[0].exact.hi.size))
+    counts = np.full(len(chosen), np.nan)
+    sent = costs.lengths(system, reference_of(setup, 0)[0], trials[0].replies)
+    step = batch_of(trials[0])
     for start in range(0, len(chosen), step):
         part = slice(start, start + step)
-        begin = time.perf_counter()
-        plan = setup.decoder.plan(setup.code, system, chosen[part], setup.precision, setup.spare)
-        seconds += (time.perf_counter() - begin) * len(trials)
+        made = plan(setup, system, chosen[part])
+        counted = made.operations(trials[0].replies, sent)
+        counts[part] = np.nan if counted is None else counted
         for number, trial in enumerate(trials):
-            begin = time.perf_counter()
-            estimate = plan.decode(trial.replies)
-            seconds += time.perf_counter() - begin
+            estimate = made.decode(trial.replies)
             found = metrics.errors(estimate, trial.exact)
             relative[number, part] = found.relative
             componentwise[number, part] = found.componentwise
-    return relative, componentwise, seconds
+    return relative, componentwise, counts
 
 
 def condition_statistics(found: Conditions, patterns: Array) -> dict[str, Any]:
@@ -345,37 +364,10 @@ def stage_ratios(measures: dict[str, Any]) -> dict[str, Any]:
     return {"stage_ratios": ratios} if ratios else {}
 
 
-def noise_statistics(
-    setup: Setup, choice: Choice, patterns: Array, relative: Array, trials: list[Trial]
-) -> dict[str, Any]:
-    """The normalised squared error of a noise study over the trials, and what is expected."""
-    if not setup.noise:
-        return {}
-    measures = {"noise_nmse": Statistic.of(np.square(relative).mean(axis=0), patterns)}
-    expected = [formula(setup.noise, choice, patterns, trial) for trial in trials]
-    if expected[0] is not None:
-        measures["expected_nmse"] = Statistic.of(np.mean(expected, axis=0), patterns)  # type: ignore[arg-type]
-    return measures
-
-
 def _place(statistic: Statistic, patterns: Array) -> int:
     """The number of the pattern of the worst value."""
     row = np.isin(np.arange(patterns.shape[1]), statistic.worst_survivors)
     return int(np.flatnonzero((patterns == row).all(axis=1))[0])
-
-
-def storage(system: System, length: int) -> float:
-    """The largest share of the coded operand that one worker holds; 1 is all of it.
-
-    Parameters
-    ----------
-    system : System
-    length : int
-        Rows of one block.
-    """
-    encoder = system.encoders[0]
-    held = np.bincount(system.holder(0), weights=encoder.overhead(length)) / encoder.unknowns
-    return float(held.max())
 
 
 def first_undecodable(found: Conditions, patterns: Array) -> str:

@@ -90,6 +90,38 @@ class Held(Operator):
         """Entries of a piece times the most partitions that enter one reply."""
         return int(self.placement.sum(axis=1).max()) * self.reduction
 
+    def lengths(self, entries: int) -> Array:
+        """Numbers of every entry u of the pieces for gradients of `entries` numbers, shape (m,).
+
+        Examples
+        --------
+        >>> from stabbench.codes.registry import code
+        >>> code("kadhe[d=5,m=3]", n=5, stragglers=2).system().reply.lengths(640).tolist()
+        [214, 214, 214]
+        """
+        m = self.reduction
+        sizes = [-(-entries // m)] * m if self.sizes is None else self.sizes(entries)
+        return np.array(sizes)
+
+    @functools.cached_property
+    def combined(self) -> Array:
+        """Partitions whose entry u enters each reply, int, shape (rows, m)."""
+        held = self.coefficients.rounded("float64") != 0
+        return np.asarray(held.reshape(self.rows, self.partitions, self.reduction).sum(axis=1))
+
+    def sent(self, entries: int) -> Array:
+        """Numbers of each reply for gradients of `entries` numbers: the longest u that enters it.
+
+        Replies of entries that no gradient has are empty.
+
+        Examples
+        --------
+        >>> from stabbench.codes.registry import code
+        >>> code("block-coordinate", n=4, stragglers=2).system().reply.sent(100).tolist()[:2]
+        [84, 16]
+        """
+        return np.asarray(np.where(self.combined > 0, self.lengths(entries), 0).max(axis=1))
+
     def overhead(self, length: int) -> Array:
         """The reduction m per partition held: a worker's share of the data is its load over K."""
         return np.asarray(self.placement.sum(axis=1) * float(self.reduction))

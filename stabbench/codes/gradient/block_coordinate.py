@@ -78,6 +78,11 @@ class BlockCoordinate(GradientCode):
         return tuple(cyclic_code(self.inner, self.n, t, self.seed) for t in tolerances)
 
     @property
+    def tradeoff(self) -> str:
+        """How every block stands to the bound; a worker sends them all, a whole gradient."""
+        return "by block: " + ", ".join(level.tradeoff for level in self.levels)
+
+    @property
     def is_complex(self) -> bool:
         """Whether the code of some block is."""
         return any(level.is_complex for level in self.levels)

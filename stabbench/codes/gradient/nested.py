@@ -72,6 +72,11 @@ class Nested(GradientCode):
         return self.stragglers + 1
 
     @property
+    def tradeoff(self) -> str:
+        """How every level stands to the bound."""
+        return "by level: " + ", ".join(level.tradeoff for level in self.levels)
+
+    @property
     def is_complex(self) -> bool:
         """Whether some level is."""
         return any(level.is_complex for level in self.levels)

@@ -1,4 +1,4 @@
-"""What the digits cost: storage per worker and time of decoding against worst error."""
+"""What the digits cost: numbers held and sent, operations and times against worst error."""
 
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
@@ -18,36 +18,61 @@ if TYPE_CHECKING:
 
 NAME = "cost"
 CAPTION = (
-    "Every point is a case. Left: the part of the coded operand that one worker holds. Right: mean "
-    "seconds to decode one survivor set, planning included, on the machine named below. Arrow "
-    "heads at an edge: infinite error (filled) or beyond the axis (open)."
+    "Every point is a case. Above: real numbers that the worker with most of them holds, as a "
+    "part of the coded operands, and sends, as a part of the answer; real operations of decoding "
+    "one survivor set. Below, in median times on the machine named below: planning of one survivor "
+    "set and its decoding, alone; its share of decoding a batch. Arrow heads at an edge: infinite "
+    "error (filled) or beyond the axis (open)."
 )
-COLUMNS = (Column("storage", "storage", "share"), Column("decode", "decode", "seconds"))
+COLUMNS = (
+    Column("storage", "storage", "share"),
+    Column("sent", "sent", "share"),
+    Column("operations", "operations", "number"),
+    Column("plan_single", "plan one set", "seconds"),
+    Column("decode_single", "decode one set", "seconds"),
+    Column("decode_batch", "decode in a batch", "seconds"),
+)
+SHARES = {"storage": "held by a worker / operand", "sent": "sent by a worker / answer"}
+TIMES = {
+    "plan_single": "time to plan one set alone",
+    "decode_single": "time to decode one set alone",
+    "decode_batch": "time to decode a set in a batch",
+}
 
 
 def cost(records: Sequence[Record]) -> Iterator[Plot]:
     """One figure of all cases."""
     found = measured(entries(records))
     if found:
-        title = "What the digits cost: storage and time of decoding"
+        title = "What the digits cost: storage, traffic, operations and time"
         yield scatter((NAME, title, CAPTION), found, COLUMNS, _values, draw)
 
 
 def _values(e: Entry) -> dict[str, Any]:
-    return {"storage": e.value("storage"), "decode": e.value("seconds", "decode")}
+    return (
+        {key: e.value(key) for key in SHARES}
+        | {"operations": e.value("operations", "decode_mean")}
+        | {key: e.seconds(key) for key in TIMES}
+    )
 
 
 def draw(data: Table) -> "Figure":
-    """Draw both panels with a common error axis."""
-    storage, decode = (
-        style.limits(data.values(key), style.FARTHEST, least=1.1) for key in ("storage", "decode")
-    )
-    ends = style.limits(data.values("error"))
-    figure, left, right = panels(data, ("storage", "decode"), (storage, decode), ends)
-    _percent(left.xaxis)
-    _seconds(right.xaxis)
-    left.set_xlabel("storage per worker, part of the operand")
-    right.set_xlabel("time to decode one survivor set")
+    """Draw all panels with a common error axis."""
+    keys = [(*SHARES, "operations"), tuple(TIMES)]
+    across = {
+        key: style.limits(data.values(key), style.FARTHEST, least=1.1)
+        for row in keys
+        for key in row
+    }
+    figure, made = panels(data, keys, across, style.limits(data.values("error")))
+    above, below = made[: len(keys[0])], made[len(keys[0]) :]
+    for axes, words in zip(above, SHARES.values(), strict=False):
+        axes.set_xlabel(words)
+        _percent(axes.xaxis)
+    above[-1].set_xlabel("operations to decode one set")
+    for axes, words in zip(below, TIMES.values(), strict=True):
+        axes.set_xlabel(words)
+        _seconds(axes.xaxis)
     return figure
 
 

@@ -57,7 +57,7 @@ def _values(e: Entry) -> dict[str, Any]:
 def draw(data: Table) -> "Figure":
     """Draw both panels with a common error axis."""
     ends = style.limits([v for key in ("error", *PREDICTED) for v in data.values(key)])
-    figure, left, right = panels(data, PREDICTED, (ends, ends), ends)
+    figure, (left, right) = panels(data, [PREDICTED], dict.fromkeys(PREDICTED, ends), ends)
     for axes in (left, right):
         axes.plot(ends, ends, color="#444444", linewidth=1, zorder=1)
         axes.text(

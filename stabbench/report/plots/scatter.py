@@ -1,6 +1,6 @@
-"""All cases as points in two panels: a colour per family, a marker per precision."""
+"""All cases as points in panels: a colour per family, a marker per precision."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from stabbench.report import style
@@ -26,6 +26,8 @@ COLUMNS = (
     Column("n", "n", "integer"),
     Column("stragglers", "s", "integer"),
 )
+PAIR = 2
+"""Panels of a row that are drawn large."""
 ERROR = Column("error", "worst error", "number")
 SCALES = {"*": 1.7, "d": 1.15}
 """Sizes of markers of which the outline leaves little."""
@@ -74,33 +76,38 @@ def scatter(
 
 
 def panels(
-    data: Table, keys: tuple[str, str], across: tuple[Ends, Ends], ends: Ends
-) -> "tuple[Figure, Axes, Axes]":
-    """Two panels of the error against one key each, with the legend at their right.
+    data: Table, keys: Sequence[Sequence[str]], across: Mapping[str, Ends], ends: Ends
+) -> "tuple[Figure, list[Axes]]":
+    """Rows of panels of the error against one key each, with the legend at the right of the first.
 
     Parameters
     ----------
     data : Table
         Of `scatter`.
-    keys : (str, str)
-        Of the x axes.
-    across : ((float, float), (float, float))
-        Ends of the x axes.
+    keys : sequence of sequence of str
+        Of the x axes, row by row.
+    across : mapping
+        Ends of the x axis of every key.
     ends : (float, float)
         Of the common y axis.
     """
     rows = data.records()
     names = [row[key] for row in rows for key in ("family", "precision")]
     room = legend_width([*names, "infinite (overflow)"])
-    space = frame(data, [3.6], [3.6, 3.6], right=room, titled=False)
-    left = space.panel(0, 0)
-    right = space.panel(0, 1, left)
-    for axes, key, width in zip((left, right), keys, across, strict=True):
-        known = [row for row in rows if row[key] is not None]
-        points(axes, known, (key, "error"), (width, ends), rows)
-    left.set_ylabel("worst relative error")
-    beside(right, handles(rows, ends))
-    return space.figure, left, right
+    most = max(map(len, keys))
+    width, height = (3.6, 3.6) if most <= PAIR else (2.6, 2.6)
+    space = frame(data, [height] * len(keys), [width] * most, right=room, titled=False)
+    made: list[Axes] = []
+    for line, own in enumerate(keys):
+        for column, key in enumerate(own):
+            axes = space.panel(line, column, made[-1] if column else None)
+            known = [row for row in rows if row[key] is not None]
+            points(axes, known, (key, "error"), (across[key], ends), rows)
+            made.append(axes)
+        made[-len(own)].set_ylabel("worst relative error")
+        if line == 0:
+            beside(made[-1], handles(rows, ends))
+    return space.figure, made
 
 
 def points(
