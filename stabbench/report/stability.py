@@ -51,6 +51,14 @@ TERMS = {
         "Unit round-off of what is stored and sent: 2⁻⁵³ for float64, 2⁻²⁴ for float32, 2⁻¹¹ for "
         "float16, 2⁻⁸ for bfloat16."
     ),
+    "storage, sent": (
+        "Real numbers that one worker holds of the coded operands, and sends of the answer, at "
+        "most; a complex number is two."
+    ),
+    "one set, in a batch": (
+        "Median time for one survivor set alone, and its share of a batch. First calls, in which "
+        "kernels are compiled, are discarded; planning depends on the survivors alone."
+    ),
     "undecodable": "Share of survivor sets whose replies do not determine the result.",
     "encode, compute, decode": (
         "Stages of the error: rounding of the shares, of the workers’ products and of the decoder, "
