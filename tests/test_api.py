@@ -122,9 +122,9 @@ def test_evaluate_gives_a_record() -> None:
 
 
 def test_seconds_of_the_stages_are_within_those_of_the_call() -> None:
-    begin = time.perf_counter()
+    begin = time.process_time()
     record = sb.evaluate("gaussian", n=8, stragglers=2, trials=2)
-    whole = time.perf_counter() - begin
+    whole = time.process_time() - begin
     seconds = dict(record.measures["seconds"])
     batch = seconds.pop("batch")
     assert 1 <= batch <= math.comb(8, 2)

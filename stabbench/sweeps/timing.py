@@ -1,6 +1,7 @@
 """How times are taken: a first call that does not count, then a few repeats.
 
-Results come from first calls, so that timing changes none.
+Times are processor time, which other programs do not lengthen: wall time on an idle machine with
+one BLAS thread. Results come from first calls, so that timing changes none.
 """
 
 import dataclasses
@@ -28,7 +29,7 @@ BATCH_SECONDS = 0.03
 
 @dataclasses.dataclass(frozen=True)
 class Timing:
-    """Seconds of a call over its repeats.
+    """Seconds of processor time of a call over its repeats.
 
     Attributes
     ----------
@@ -49,13 +50,12 @@ class Timing:
         return shares | {"repeats": self.repeats}
 
 
-def timed(call: Callable[[], T], clock: Clock = time.perf_counter) -> tuple[T, Timing]:
+def timed(call: Callable[[], T], clock: Clock = time.process_time) -> tuple[T, Timing]:
     """The result of a first call, and the time of repeats.
 
     The first call, in which kernels are compiled or loaded and memory is first touched, is
     discarded. Repeats go on until they have taken 20 ms in all, at least 3 and at most 5; one
-    that takes longer than 0.5 s is the last. The median of three bears one that the system
-    interrupted.
+    that takes longer than 0.5 s is the last.
 
     Parameters
     ----------
@@ -111,7 +111,7 @@ def decoding(
     single: int,
     replies: Array,
     most: int = BATCH,
-    clock: Clock = time.perf_counter,
+    clock: Clock = time.process_time,
 ) -> dict[str, Any]:
     """Times of planning and of decoding, of one survivor set alone and of a batch.
 
