@@ -14,9 +14,9 @@ COST_NOTE = (
     "that has most to do, of decoding one survivor set, without planning"
 )
 TIMES_NOTE = (
-    "medians of processor time over 3 to 5 repeats after a first call that is discarded; encode and "
-    "compute are for all workers together; one set is the one of the worst error, alone; in a batch "
-    "is the share of one survivor set; decode includes no planning"
+    "medians of processor time over 3 to 5 repeats after a first call that is discarded; encode "
+    "and compute are for all workers together; one set is the one of the worst error, alone; in a "
+    "batch is the share of one survivor set; decode includes no planning"
 )
 OPERATIONS = ("encode", "worker", "decode_mean")
 TIMES = ("encode", "compute", "plan_single", "decode_single", "plan_batch", "decode_batch")
