@@ -109,6 +109,7 @@ def scheme_of(code: str) -> str:
 def draw(data: Table) -> "Figure":
     """Draw one panel per scheme with one scale of digits."""
     from matplotlib.figure import Figure
+    from matplotlib.ticker import MaxNLocator
 
     rows = data.records()
     schemes = list(dict.fromkeys(row["scheme"] for row in rows))
@@ -133,6 +134,7 @@ def draw(data: Table) -> "Figure":
         )
         axes.set_title(scheme, fontsize=7.5)
         axes.set_yscale("log")
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     for axes in panels.flat[len(schemes) :]:
         axes.set_visible(False)
     figure.supxlabel("stragglers")

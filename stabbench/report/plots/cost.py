@@ -32,6 +32,8 @@ COLUMNS = (
     Column("decode_single", "decode one set", "seconds"),
     Column("decode_batch", "decode in a batch", "seconds"),
 )
+WIDE = 30
+"""Ratio of the ends of an axis of shares beyond which fewer of them are labelled."""
 SHARES = {"storage": "held by a worker / operand", "sent": "sent by a worker / answer"}
 TIMES = {
     "plan_single": "time to plan one set alone",
@@ -79,7 +81,9 @@ def draw(data: Table) -> "Figure":
 def _percent(axis: "Axis") -> None:
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
-    axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    low, high = axis.get_view_interval()
+    subs = (1.0, 2.0, 5.0) if high < WIDE * low else (1.0, 3.0)  # labels need room
+    axis.set_major_locator(LogLocator(subs=subs))
     axis.set_major_formatter(FuncFormatter(lambda value, _: f"{100 * value:g} %"))
     axis.set_minor_formatter(NullFormatter())
 
