@@ -226,6 +226,14 @@ def test_replies_are_shorter_by_the_reduction() -> None:
     assert totals["bytes_up"] == 15 * 8 * 217 * 4
 
 
+def test_blocks_of_a_gradient_are_sent_without_padding() -> None:
+    code, form = gradient_code("block-coordinate", 6, 2), precision("float32")
+    ledger = Ledger(form)
+    pattern = np.array([1, 1, 0, 1, 0, 1])
+    Sums(Scheme(code, decoder("weights"), form), ledger).of(np.ones((6, 650), np.float32), pattern)
+    assert ledger.up == 4 * 650 * 8  # complex numbers
+
+
 # times
 
 

@@ -119,7 +119,9 @@ class Sums:
         blocks = held(self.system).cut(gradients)
         with ledger.timed("worker_encode"):
             replies = held(self.system).combine(blocks, self.scheme.precision)
-        ledger.receive(*replies[code.arrived(pattern[None])[0]])
+        arrived = np.flatnonzero(code.arrived(pattern[None])[0])
+        sent = held(self.system).sent(gradients.shape[1])
+        ledger.receive(*(replies[row, : sent[row]] for row in arrived))
         with ledger.timed("decode"):
             estimate = self._plan(code, pattern).decode(replies[..., None])[0, :, :, 0]
         return self._joined(estimate, gradients.shape[1])

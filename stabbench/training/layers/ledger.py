@@ -11,8 +11,6 @@ import numpy as np
 from stabbench.arithmetic.precision import Precision
 
 Array = np.ndarray[Any, np.dtype[Any]]
-NARROW = 2
-"""Bytes of a bfloat16 or float16 number, which travel in float32 arrays here."""
 SECONDS = (
     "setup",
     "encode",
@@ -60,9 +58,7 @@ class Ledger:
 
     def bytes_of(self, array: Array) -> int:
         """Bytes of an array on the wire."""
-        narrow = self.precision.storage.name in ("bfloat16", "float16")
-        width = NARROW if narrow else self.precision.storage.carrier.itemsize
-        return array.size * width * (2 if array.dtype.kind == "c" else 1)
+        return array.size * self.precision.storage.itemsize * (2 if array.dtype.kind == "c" else 1)
 
     def send(self, *arrays: Array) -> None:
         """Count arrays that the master sends to one worker each."""
