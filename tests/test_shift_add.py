@@ -1,5 +1,6 @@
 """Shift-and-add codes through the suite: records, decoders, edges, growth, theory."""
 
+import dataclasses
 import itertools
 from pathlib import Path
 from typing import Any
@@ -503,6 +504,15 @@ def test_plots_hold_the_numbers_of_a_sweep_over_lengths(tmp_path: Path) -> None:
     for plot in (length, storage, steps):
         assert render(plot, ["svg"])["svg"].startswith(b"<?xml")
     assert list(shift_add([r for r in records if r.case["data"].endswith("16,columns=8]")])) == []
+    bare = [
+        dataclasses.replace(r, measures={k: v for k, v in r.measures.items() if k != "storage"})
+        if r.case["code"].startswith("gaussian")
+        else r
+        for r in records
+    ]
+    storage = list(shift_add(bare))[1]
+    assert set(storage.data.values("code")) == {"shift-add"}
+    assert "left out, as no share could be stored: gaussian" in storage.data.notes
 
 
 def test_stages_of_a_zigzag_are_what_was_done_to_it() -> None:

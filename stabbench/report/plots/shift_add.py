@@ -114,6 +114,7 @@ def _storage(found: Sequence[Entry], precision: str) -> Plot:
         "Worst error against what the worker with the longest shift stores, in data blocks; the "
         "points of a line are block lengths. Codes that combine whole blocks store one block."
     )
+    stored = [e for e in found if e.value("storage") is not None]
     rows = [
         _place(e)
         | {
@@ -121,11 +122,14 @@ def _storage(found: Sequence[Entry], precision: str) -> Plot:
             "median": e.value("relative_error", "median"),
             "worst": e.value("relative_error"),
         }
-        for e in found
+        for e in stored
         if (blocks := _blocks(e))
     ]
     name = slug("shift-add-storage", precision)
     notes = _notes(found)
+    if empty := dict.fromkeys(e.code for e in found if e not in stored):
+        notes += (f"left out, as no share could be stored: {', '.join(empty)}",)
+    found = stored
     if len(rows) < len(found):
         lost = dict.fromkeys(e.code for e in found if not _blocks(e))
         notes += (f"left out, as their files are not those of the sweep: {', '.join(lost)}",)
