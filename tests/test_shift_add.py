@@ -351,22 +351,19 @@ def test_the_stages_of_the_budget_are_those_of_the_same_subtractions(name: str, 
 
 def test_the_decoder_makes_no_error_on_integers_and_the_budget_knows() -> None:
     choice, trial, patterns = exchange("sa", 6, 2, "matvec", "gaussian[rows=40,columns=4]")
-    split = Shifts().budget(choice, patterns[-1], trial)
+    split = split_of(choice, patterns[-1], trial)
     assert isinstance(split, Budget)
     assert (split.encode, split.compute, split.decode, split.total) == (0, 0, 0, 0)
 
 
-def test_least_squares_has_a_budget_while_it_is_small() -> None:
-    small = measured("sa", 6, 2, decoder="lstsq", data=gaussian(4, 8, 8))
-    assert small.budget["total"] == pytest.approx(small.relative_error.worst, rel=1e-9)
-    assert "notes" not in small.measures
-    for text, length, words in (
-        ("sa", 40, "160 unknowns; exact arithmetic takes up to 96"),
-        ("sa[chunk=2]", 8, "least squares of products, or of shifts in chunks of rows"),
-    ):
-        other = measured(text, 6, 2, decoder="lstsq", data=gaussian(4, length, 8))
-        assert "budget" not in other.measures
-        assert other.notes == [f"no error budget: {words}"]
+@pytest.mark.parametrize("text", ["sa", "sa[design=systematic]", "sa[chunk=2]", "sa[chunk=3]"])
+@pytest.mark.parametrize("task", ["matvec", "matmul"])
+def test_least_squares_has_the_budget_of_its_error(text: str, task: str) -> None:
+    source = gaussian(4, 40, 8) if task == "matvec" else "gaussian[rows=12,columns=10]"
+    record = measured(text, 6, 2, decoder="lstsq", problem=task, data=source)
+    assert record.budget["total"] == pytest.approx(record.relative_error.worst, rel=1e-9)
+    assert record.budget["standard_error"] == 0
+    assert "notes" not in record.measures
 
 
 @pytest.mark.parametrize("name", ZIGZAGS)
@@ -526,11 +523,11 @@ def test_stages_of_a_zigzag_are_what_was_done_to_it() -> None:
     replies = trial.replies.copy()
     replies[4, 0] += operand[0]
     assert np.abs(operand[0]).max() > 0
-    sent = Shifts().budget(choice, pattern, with_parts(trial, (moved, operand), replies))
+    sent = split_of(choice, pattern, with_parts(trial, (moved, operand), replies))
     assert isinstance(sent, Budget)
     assert sent.encode == sent.total > 0
     assert (sent.compute, sent.decode) == (0, 0)
-    found = Shifts().budget(choice, pattern, with_parts(trial, trial.shares, replies))
+    found = split_of(choice, pattern, with_parts(trial, trial.shares, replies))
     assert isinstance(found, Budget)
     assert found.compute == found.total == pytest.approx(sent.encode, rel=1e-12)
     assert (found.encode, found.decode) == (0, 0)
@@ -539,13 +536,20 @@ def test_stages_of_a_zigzag_are_what_was_done_to_it() -> None:
 @pytest.mark.parametrize("value", [np.inf, np.nan])
 def test_only_what_arrived_need_be_finite(value: float) -> None:
     choice, trial, patterns = exchange("sa", 6, 2, "matvec", "gaussian[rows=40,columns=4]")
-    clean = [Shifts().budget(choice, pattern, trial) for pattern in patterns]
+    clean = [split_of(choice, pattern, trial) for pattern in patterns]
     for worker in range(6):
         replies = trial.replies.copy()
         replies[worker] = value
         for pattern, split in zip(patterns, clean, strict=True):
-            found = Shifts().budget(choice, pattern, with_parts(trial, trial.shares, replies))
+            found = split_of(choice, pattern, with_parts(trial, trial.shares, replies))
             assert isinstance(found, str) if pattern[worker] else found == split
+
+
+def split_of(choice: Choice, pattern: Array, trial: Trial) -> Budget | str:
+    """The budget of one decoding."""
+    task = pattern[None], choice.precision, choice.spare
+    plan = choice.decoder.plan(choice.code, choice.system, *task)
+    return Shifts().budget(choice, pattern, trial, plan.decode(trial.replies)[0])
 
 
 def with_parts(trial: Trial, shares: tuple[Array, ...], replies: Array) -> Trial:

@@ -1,27 +1,28 @@
 """Codes whose workers apply a function to their share: conditions, and budgets of four stages."""
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import flint
 import numpy as np
 
-from stabbench.analysis.budget import rational
-from stabbench.analysis.conditions import MOST_UNKNOWNS, Conditions, stored_reply
-from stabbench.analysis.product import Product, plan_of, share_products
-from stabbench.analysis.stages import StageBudget, Stages, acting_rational, stage_budget
-from stabbench.analysis.structure import OVERFLOWED, Choice, Trial, beyond
+from stabbench.analysis.budget import Budget, StageBudget
+from stabbench.analysis.conditions import Conditions, stored_reply
+from stabbench.analysis.product import Product, plan_of
+from stabbench.analysis.sides import flat, rows_of, share_products
+from stabbench.analysis.stages import Stages, pieces, solved, split
+from stabbench.analysis.structure import OVERFLOWED, Choice, Trial
 from stabbench.arithmetic.coefficients import Coefficients
 from stabbench.arithmetic.duality import spectral_norm
+from stabbench.arithmetic.integers import Integers, times
 from stabbench.arithmetic.inverses import column_norm, frobenius_norm
+from stabbench.arithmetic.quotients import Quotient, acting_coefficients, integer_matrix
 from stabbench.codes.operators import Dense
 from stabbench.decoders.barycentric import BarycentricPlan
 from stabbench.problems.evaluate import Evaluate
 
 Array = np.ndarray[Any, np.dtype[Any]]
-Rational = flint.fmpq_mat
-CORNER = 6
-"""Rows of every block on which budgets are computed."""
 
 
 class Function(Product):
@@ -50,53 +51,50 @@ class Function(Product):
         assert choice.problem is not None
         return math.hypot(choice.problem.degree, 1)
 
-    def budget(self, choice: Choice, pattern: Array, trial: Trial) -> StageBudget | str:
-        """The budget on a corner of every block; none for many unknowns."""
-        if reason := beyond(choice.system.reply.unknowns, MOST_UNKNOWNS):
-            return reason
+    def budget(self, choice: Choice, pattern: Array, trial: Trial, estimate: Array) -> Budget | str:
+        """The stages by the left inverse of the reply map, or by the decoder's own weights."""
         task = choice.problem
         assert isinstance(task, Evaluate)
         plan = plan_of(choice, pattern[None])
         (rows,) = plan.rows
-        (estimate,) = plan.decode(trial.replies)
-        share = trial.shares[0][rows][:, :CORNER]
-        if not all(np.isfinite(x).all() for x in (estimate, share, trial.replies[rows])):
+        share, replies = trial.shares[0][rows], trial.replies[rows]
+        if not all(np.isfinite(x).all() for x in (estimate, share, replies)):
             return OVERFLOWED
-        storage = choice.precision.storage.name
         encoder = choice.system.encoders[0]
         assert isinstance(encoder, Dense)
-        generator = encoder.stored(storage)
+        generator = encoder.stored(choice.precision.storage.name).rows(rows)
         is_complex = generator.is_complex or any(map(np.iscomplexobj, (share, estimate)))
-        blocks = trial.blocks[0][:, :CORNER]
-        width = slice(CORNER) if task.function == "gram" else slice(None)
-        corner = (slice(None), slice(CORNER), width)
-        stages = Stages(
-            ideal=exact_images(task, generator.rows(rows), blocks, is_complex),
-            encoded=images(task, share, is_complex),
-            computed=_flat(trial.replies[rows][corner], is_complex),
-            estimate=_flat(estimate[corner], is_complex),
-            exact=images(task, blocks, is_complex),
-        )
-        received, target = self._decoder(choice, plan, rows, is_complex)
-        return stage_budget(received, target, stages)
+        (blocks,) = trial.blocks
+        ideal = exact_images(task, generator, blocks, is_complex)
 
-    def _decoder(
-        self, choice: Choice, plan: Any, rows: Array, is_complex: bool
-    ) -> tuple[Rational, Rational | None]:
-        """The matrices of exact decoding: of the reply map, or the decoder's own weights."""
-        if choice.code.dense:
-            reply = stored_reply(choice.system.reply, choice.precision.storage.name)
-            assert choice.system.target is not None
-            return (
-                acting_rational(reply.rows(rows), is_complex),
-                acting_rational(choice.system.target, is_complex),
+        def stages(piece: slice) -> Stages:
+            return Stages(
+                ideal=ideal(piece),
+                encoded=images(task, share, piece, is_complex),
+                computed=flat(replies[:, piece], is_complex),
+                estimate=flat(estimate[:, piece], is_complex),
+                exact=images(task, blocks, piece, is_complex),
             )
-        assert isinstance(plan, BarycentricPlan)
-        weights = acting_rational(Coefficients.from_array(plan.weights[0]), is_complex)
-        scaled = [[x / sum(row[1:], start=row[0]) for x in row] for row in weights.tolist()]
-        count = len(scaled[0])
-        identity = Rational(count, count, [int(i == j) for i in range(count) for j in range(count)])
-        return identity, Rational(scaled)
+
+        count, length, m = estimate.shape
+        parts = map(stages, pieces(length, count * m))
+        if not choice.code.dense:
+            assert isinstance(plan, BarycentricPlan)
+            weights = normalised(plan.weights[0], is_complex)
+            return split(StageBudget, lambda sides: weights * sides, parts)
+        reply = stored_reply(choice.system.reply, choice.precision.storage.name)
+        assert choice.system.target is not None
+        target = acting_coefficients(choice.system.target, is_complex)
+        received = acting_coefficients(reply.rows(rows), is_complex), is_complex
+        return solved(StageBudget, received, parts, length * m, target)
+
+
+def normalised(weights: Array, is_complex: bool) -> Quotient:
+    """Barycentric weights over their exact sums, as a real matrix that acts on stacked vectors."""
+    rows = acting_coefficients(Coefficients.from_array(weights), is_complex).rational().tolist()
+    return Quotient.ratio(
+        flint.fmpq_mat([[x / sum(row[1:], start=row[0]) for x in row] for row in rows])
+    )
 
 
 def _kappas(matrix: Array) -> tuple[float, float, float]:
@@ -107,58 +105,51 @@ def _kappas(matrix: Array) -> tuple[float, float, float]:
     return first, second, third
 
 
-def images(task: Evaluate, shares: Array, is_complex: bool) -> Rational:
-    """F of every share without rounding, one row each; complex ones stacked."""
+def images(task: Evaluate, shares: Array, piece: slice, is_complex: bool) -> Quotient:
+    """Some rows of f of every share without rounding, one row each; complex ones stacked."""
     if task.function == "gram":
-        return share_products(shares, shares, is_complex)
-    flat = rational(shares.reshape(len(shares), -1), is_complex)
-    return powers(flat, task.degree, is_complex)
+        return share_products(shares[:, piece], shares, is_complex)
+    return powers(flat(shares[:, piece], is_complex), task.degree, is_complex)
 
 
 def exact_images(
     task: Evaluate, generator: Coefficients, blocks: Array, is_complex: bool
-) -> Rational:
-    """F of the exact combinations of blocks, one row each; complex ones stacked."""
-    flat = rational(blocks.reshape(len(blocks), -1), is_complex)
-    shares = acting_rational(generator, is_complex) * flat
+) -> Callable[[slice], Quotient]:
+    """The same of the exact combinations of blocks, whose numbers are longer than floats."""
+    matrix = acting_coefficients(generator, is_complex)
     if task.function == "power":
-        return powers(shares, task.degree, is_complex)
-    length, columns = blocks.shape[1:]
-    rows = shares.tolist()
-    count = len(rows) // (1 + is_complex)
-    parts: list[list[list[Any]]] = [[], []]
-    for r in range(count):
-        re = Rational(length, columns, rows[r])
-        if not is_complex:
-            parts[0].append((re * re.transpose()).entries())
-            continue
-        im = Rational(length, columns, rows[count + r])
-        cross = re * im.transpose()
-        parts[0].append((re * re.transpose() - im * im.transpose()).entries())
-        parts[1].append((cross + cross.transpose()).entries())
-    return Rational([row for part in parts[: 1 + is_complex] for row in part])
+        return lambda piece: powers(
+            matrix * flat(blocks[:, piece], is_complex), task.degree, is_complex
+        )
+    shares = matrix * flat(blocks, is_complex)
+    depth, (_, length, columns) = 1 + is_complex, blocks.shape
+    entries = shares.entries().reshape(depth, -1, length, columns).swapaxes(0, 1)
+    turned = [_integers(share.swapaxes(1, 2)) for share in entries]
+
+    def gram(piece: slice) -> Quotient:
+        found = [
+            times(_integers(share[:, piece]), right)
+            for share, right in zip(entries, turned, strict=True)
+        ]
+        whole = rows_of([(one, 0) for one in found], is_complex)
+        return Quotient(whole.whole, shares.over**2)
+
+    return gram
 
 
-def powers(values: Rational, degree: int, is_complex: bool) -> Rational:
+def _integers(parts: Array) -> Integers:
+    """Real and imaginary part of a matrix of integers."""
+    return tuple(map(integer_matrix, parts))
+
+
+def powers(values: Quotient, degree: int, is_complex: bool) -> Quotient:
     """Entries to a power; of stacked matrices, the complex numbers that they stand for."""
-    rows = values.tolist()
-    if not is_complex:
-        return Rational([[x**degree for x in row] for row in rows])
-    half = len(rows) // 2
-    re, im = [], []
-    for row, other in zip(rows[:half], rows[half:], strict=True):
-        pairs = [_complex_power(x, y, degree) for x, y in zip(row, other, strict=True)]
-        re.append([a for a, _ in pairs])
-        im.append([b for _, b in pairs])
-    return Rational(re + im)
-
-
-def _complex_power(x: Any, y: Any, degree: int) -> tuple[Any, Any]:
-    a, b = x, y
+    entries = values.entries().reshape(1 + is_complex, -1)
+    re, im = entries[0], entries[-1]
+    found = entries
     for _ in range(degree - 1):
-        a, b = a * x - b * y, a * y + b * x
-    return a, b
-
-
-def _flat(array: Array, is_complex: bool) -> Rational:
-    return rational(array.reshape(len(array), -1), is_complex)
+        if is_complex:
+            found = np.stack([found[0] * re - found[1] * im, found[0] * im + found[1] * re])
+        else:
+            found = found * entries
+    return Quotient(integer_matrix(found.reshape(values.shape)), values.over**degree)

@@ -1,13 +1,13 @@
 """Gradient codes: condition numbers of their parts, amplification, decoding error and budget."""
 
-import dataclasses
+from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
 import flint
 import numpy as np
 
-from stabbench.analysis.budget import Budget
+from stabbench.analysis.budget import Budget, StageBudget
 from stabbench.analysis.conditions import Conditions
 from stabbench.analysis.gradient_conditions import (
     exact_conditions,
@@ -15,7 +15,9 @@ from stabbench.analysis.gradient_conditions import (
     rounded_products,
 )
 from stabbench.analysis.metrics import Statistic
-from stabbench.analysis.structure import BUDGET_ROWS, OVERFLOWED, Choice, Structure, Trial
+from stabbench.analysis.sides import flat
+from stabbench.analysis.stages import Decode, Stages, pieces, split
+from stabbench.analysis.structure import OVERFLOWED, Choice, Structure, Trial
 from stabbench.arithmetic import exact
 from stabbench.arithmetic.duality import spectral_norm
 from stabbench.arithmetic.inverses import (
@@ -23,6 +25,7 @@ from stabbench.arithmetic.inverses import (
     frobenius_norm,
 )
 from stabbench.arithmetic.pairs import to_pair
+from stabbench.arithmetic.quotients import acting
 from stabbench.codes.gradient.approximate import ApproximateCode
 from stabbench.codes.gradient.base import GradientCode, Held
 from stabbench.codes.gradient.kadhe import Kadhe
@@ -31,20 +34,6 @@ from stabbench.decoders.weights import exact_weights
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Norms = tuple[Any, Any, Any]
-
-
-@dataclasses.dataclass(frozen=True)
-class GradientBudget(Budget):
-    """A budget with the stage that only gradient codes have.
-
-    Attributes
-    ----------
-    approximation : float
-        What the ideal weights leave of the error: that of approximate codes, and of coefficients
-        rounded to storage. ``encode`` is the rounding of the workers' combinations.
-    """
-
-    approximation: float = 0.0
 
 
 class Gradient(Structure):
@@ -71,18 +60,15 @@ class Gradient(Structure):
         """One: the weights are those of the ideal coefficients."""
         return 1.0
 
-    def budget(self, choice: Choice, pattern: Array, trial: Trial) -> GradientBudget | str:
-        """The budget on the first pieces of the sum."""
+    def budget(self, choice: Choice, pattern: Array, trial: Trial, estimate: Array) -> Budget | str:
+        """The stages by the ideal weights; ``encode`` is the rounding of workers' combinations."""
         code = choice.code
         assert isinstance(code, GradientCode)
-        plan = choice.decoder.plan(
-            code, choice.system, pattern[None], choice.precision, choice.spare
-        )
-        (estimate,) = plan.decode(trial.replies)
-        if not (np.isfinite(estimate).all() and np.isfinite(trial.replies).all()):
+        (arrived,) = code.arrived(pattern[None])
+        if not (np.isfinite(estimate).all() and np.isfinite(trial.replies[arrived]).all()):
             return OVERFLOWED
-        ideal = ideal_weights(choice, code.arrived(pattern[None]))
-        return gradient_budget(choice, (ideal[0][0], ideal[1][0]), trial, estimate)
+        (hi,), (lo,) = ideal_weights(choice, arrived[None])
+        return gradient_budget(choice, (hi, lo), trial, estimate)
 
     def measures(
         self, choice: Choice, patterns: Array, trials: list[Trial], relative: Array
@@ -197,91 +183,57 @@ def _size(matrix: Any) -> float:
 
 def gradient_budget(
     choice: Choice, ideal: tuple[Array, Array], trial: Trial, estimate: Array
-) -> GradientBudget:
-    """Norms of the stages of `gradient_stages`, relative to the exact sum.
+) -> StageBudget:
+    """Norms of the stages of one decoding, relative to the exact sum.
 
     Parameters
     ----------
     choice : Choice
     ideal : pair of arrays, shape (m, rows)
-        Weights without rounding.
+        Weights without rounding; zero for replies that are not read.
     trial : Trial
     estimate : array, shape (m, L, 1)
+
+    Returns
+    -------
+    StageBudget
+        ``approximation`` is what the ideal weights leave of the error: that of approximate codes,
+        and of coefficients rounded to storage.
     """
-    stages, total, wanted_sum = gradient_stages(choice, ideal, trial, estimate)
-    size = _norm(wanted_sum) or 1.0
-    parts = {name: _norm(vector) / size for name, vector in stages.items()}
-    return GradientBudget(
-        encode=parts["encode"],
-        compute=0.0,
-        decode=parts["decode"],
-        total=_norm(total) / size,
-        approximation=parts["approximation"],
-    )
-
-
-Parts = tuple[Any, Any]
+    decode, stages = gradient_stages(choice, ideal, trial, estimate)
+    m, length, _ = estimate.shape
+    split_up = split(StageBudget, decode, map(stages, pieces(length, m)))
+    assert isinstance(split_up, StageBudget)
+    return split_up
 
 
 def gradient_stages(
     choice: Choice, ideal: tuple[Array, Array], trial: Trial, estimate: Array
-) -> tuple[dict[str, Parts], Parts, Parts]:
-    """Error vectors approximation, encode and decode, their sum, and the exact sum; all rational.
+) -> tuple[Decode, Callable[[slice], Stages]]:
+    """The map of the ideal weights, and the vectors of some pieces of the sum.
 
-    Vectors are (real, imaginary) matrices of m rows and up to 16 columns, the first pieces.
+    Parameters are those of `gradient_budget`.
     """
     held = choice.system.reply
     assert isinstance(held, Held)
-    top = slice(BUDGET_ROWS)
-    z = _rational(trial.blocks[0][:, top].swapaxes(1, 2).reshape(held.unknowns, -1))
-    phi = _rational(held.coefficients.rounded(choice.precision))
-    weights = _add(_rational(ideal[0]), _rational(ideal[1]))
+    read = np.flatnonzero(((ideal[0] != 0) | (ideal[1] != 0)).any(axis=0))
+    phi, replies = held.coefficients.rounded(choice.precision)[read], trial.replies[read]
+    is_complex = any(map(np.iscomplexobj, (ideal[0], phi, replies, estimate)))
+    hi, lo = (acting(part[:, read], is_complex) for part in ideal)
+    weights, map_ = hi + lo, acting(phi, is_complex)
     m = held.reduction
-    ones = [[int(c % m == w) for c in range(held.unknowns)] for w in range(m)]
-    wanted_sum = _times((flint.fmpq_mat(ones), None), z)
-    ideal_sum = _times(weights, _times(phi, z))
-    decoded = _times(weights, _rational(trial.replies[:, top, 0]))
-    computed = _rational(estimate[:, top, 0])
-    stages = {
-        "approximation": _minus(ideal_sum, wanted_sum),
-        "encode": _minus(decoded, ideal_sum),
-        "decode": _minus(computed, decoded),
-    }
-    return stages, _minus(computed, wanted_sum), wanted_sum
+    ones = acting(np.tile(np.eye(m), (1, held.partitions)), is_complex)
 
+    def stages(piece: slice) -> Stages:
+        blocks = trial.blocks[0][:, piece].swapaxes(1, 2)
+        z = flat(blocks.reshape(held.unknowns, -1), is_complex)
+        sent = flat(replies[:, piece], is_complex)
+        return Stages(
+            ideal=map_ * z,
+            encoded=sent,
+            computed=sent,
+            estimate=flat(estimate[:, piece], is_complex),
+            exact=ones * z,
+        )
 
-def _rational(matrix: Array) -> Parts:
-    parts = (matrix.real, matrix.imag) if np.iscomplexobj(matrix) else (matrix,)
-    rows, columns = matrix.shape
-    found = [
-        flint.fmpq_mat(rows, columns, [flint.fmpq(*map(int, x.as_integer_ratio())) for x in p.flat])
-        for p in parts
-    ]
-    return found[0], (found[1] if len(found) > 1 else None)
-
-
-def _times(a: Parts, b: Parts) -> Parts:
-    real = a[0] * b[0]
-    if a[1] is None and b[1] is None:
-        return real, None
-    if a[1] is not None and b[1] is not None:
-        return real - a[1] * b[1], a[0] * b[1] + a[1] * b[0]
-    return real, (a[1] * b[0] if b[1] is None else a[0] * b[1])
-
-
-def _add(a: Parts, b: Parts) -> Parts:
-    return a[0] + b[0], (None if a[1] is None else a[1] + b[1])
-
-
-def _minus(a: Parts, b: Parts) -> Parts:
-    if a[1] is None and b[1] is None:
-        return a[0] - b[0], None
-    zero = flint.fmpq_mat(a[0].nrows(), a[0].ncols())
-    return a[0] - b[0], (zero if a[1] is None else a[1]) - (zero if b[1] is None else b[1])
-
-
-def _norm(parts: Parts) -> float:
-    entries = [x for part in parts if part is not None for x in part.entries()]
-    total = sum((x * x for x in entries), flint.fmpq(0))
-    with flint.ctx.workprec(128):
-        return float(flint.arb(total).sqrt())
+    return lambda sides: weights * sides, stages

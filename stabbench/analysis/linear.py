@@ -6,23 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from stabbench.analysis.budget import Budget, budget
+from stabbench.analysis.budget import Budget
 from stabbench.analysis.conditioning import bad_sets
-from stabbench.analysis.conditions import (
-    MOST_UNKNOWNS,
-    Conditions,
-    conditions,
-    merged,
-    stored_generator,
-)
-from stabbench.analysis.structure import (
-    BUDGET_ROWS,
-    OVERFLOWED,
-    Choice,
-    Structure,
-    Trial,
-    beyond,
-)
+from stabbench.analysis.conditions import Conditions, conditions, merged, stored_generator
+from stabbench.analysis.sides import exact_products, flat
+from stabbench.analysis.stages import Stages, pieces, solved
+from stabbench.analysis.structure import OVERFLOWED, Choice, Structure, Trial
+from stabbench.arithmetic.coefficients import Coefficients
+from stabbench.arithmetic.quotients import acting, acting_coefficients
 from stabbench.codes.base import Code
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -56,29 +47,82 @@ class Linear(Structure):
         stored = stored_generator(code, choice.precision.storage.name)
         return bad_sets(stored, choice.system.owner, code.stragglers, limit)
 
-    def budget(self, choice: Choice, pattern: Array, trial: Trial) -> Budget | str:
-        """The budget on the first rows of every block, see `budget`; none for many unknowns."""
-        system = choice.system
-        if reason := beyond(system.reply.unknowns, MOST_UNKNOWNS):
-            return reason
-        if system.target is not None:
-            return "the blocks are not the unknowns of the reply map"
-        plan = _plan(choice, pattern[None])
-        (rows,) = plan.rows
-        (estimate,) = plan.decode(trial.replies)
+    def budget(self, choice: Choice, pattern: Array, trial: Trial, estimate: Array) -> Budget | str:
+        """The stages by the left inverse of the rows that the decoder reads."""
+        (rows,) = _plan(choice, pattern[None]).rows
         shares, replies = trial.shares[0][rows], trial.replies[rows]
         if not all(np.isfinite(x).all() for x in (estimate, shares, replies)):
             return OVERFLOWED
         stored = stored_generator(choice.code, choice.precision.storage.name)
-        top = slice(BUDGET_ROWS)
-        return budget(
-            stored.rounded(choice.precision)[rows],
-            shares[:, top],
-            trial.shares[1],
-            replies[:, top],
-            trial.blocks[0][:, top],
-            estimate[:, top],
-        )
+        received = stored.rounded(choice.precision)[rows]
+        arrays = shares, trial.shares[1], replies, trial.blocks[0], estimate
+        return linear_budget(received, *arrays, choice.system.target)
+
+
+def linear_budget(
+    received: Array,
+    shares: Array,
+    operand: Array,
+    replies: Array,
+    blocks: Array,
+    estimate: Array,
+    target: Coefficients | None = None,
+) -> Budget | str:
+    """Where the error of one decoding of combined blocks comes from.
+
+    Parameters
+    ----------
+    received : array, shape (r, u)
+        The reply map's rows that arrived, as stored, of rank u.
+    shares : array, shape (r, L, columns)
+        The rounded shares of those workers.
+    operand : array, shape (columns, m)
+    replies : array, shape (r, L, m)
+        Their rounded replies.
+    blocks : array, shape (k, L, columns)
+        The data blocks, as stored.
+    estimate : array, shape (k, L, m)
+        What the decoder returned; finite.
+    target : Coefficients, optional
+        The blocks in terms of the u unknowns, where they are not these.
+
+    Returns
+    -------
+    Budget or str
+        Why there is none, see `solved`.
+
+    Raises
+    ------
+    ZeroDivisionError
+        If the rows have a rank below u.
+
+    Examples
+    --------
+    >>> one = np.ones((1, 1, 1))
+    >>> split = linear_budget(np.ones((1, 1)), one, one[0], one, one, one * 1.5)
+    >>> split.encode, split.decode, split.total
+    (0.0, 0.5, 0.5)
+    """
+    is_complex = any(map(np.iscomplexobj, (received, shares, operand, replies, estimate)))
+    is_complex = is_complex or (target is not None and target.is_complex)
+    wanted = None if target is None else acting_coefficients(target, is_complex)
+    k, length, m = estimate.shape
+    parts = (
+        linear_stages((shares, operand, replies, blocks, estimate), piece, is_complex)
+        for piece in pieces(length, k * m)
+    )
+    return solved(Budget, (acting(received, is_complex), is_complex), parts, length * m, wanted)
+
+
+def linear_stages(arrays: tuple[Array, ...], piece: slice, is_complex: bool) -> Stages:
+    """The vectors of some rows of every block; arrays as `linear_budget` takes them."""
+    shares, operand, replies, blocks, estimate = arrays
+    return Stages(
+        encoded=exact_products(shares[:, piece], operand, is_complex),
+        computed=flat(replies[:, piece], is_complex),
+        estimate=flat(estimate[:, piece], is_complex),
+        exact=exact_products(blocks[:, piece], operand, is_complex),
+    )
 
 
 def _plan(choice: Choice, patterns: Array) -> Any:

@@ -118,6 +118,38 @@ class Statistic:
         )
 
 
+@dataclasses.dataclass(frozen=True)
+class Worst:
+    """The estimate with the largest error, as it was measured among others of its batch.
+
+    Decoded again alone it may be rounded otherwise, since kernels differ by the size of a batch.
+
+    Attributes
+    ----------
+    error : float
+    trial, pattern : int
+        Where errors tie, those of the lowest trial, then the lowest pattern.
+    estimate : array, shape (wanted, L, m)
+    """
+
+    error: float
+    trial: int
+    pattern: int
+    estimate: Array
+
+    @classmethod
+    def of(
+        cls, best: "Worst | None", errors: Array, estimates: Array, first: tuple[int, int]
+    ) -> "Worst":
+        """The worse of what is known and a batch, whose first trial and pattern are given."""
+        at = int(np.argmax(errors))
+        trial, pattern = first[0], first[1] + at
+        key = float(errors[at]), -trial, -pattern
+        if best is not None and (best.error, -best.trial, -best.pattern) >= key:
+            return best
+        return cls(key[0], trial, pattern, estimates[at].copy())
+
+
 def distribution(values: Array, points: int = 65) -> list[float]:
     """Quantiles at equal steps from the least to the greatest value, for cumulative plots."""
     steps = np.linspace(0.0, 1.0, points)

@@ -3,29 +3,20 @@
 import functools
 from typing import Any
 
-import flint
 import numpy as np
 
-from stabbench.analysis.budget import dyadic, rational
-from stabbench.analysis.conditions import (
-    MOST_UNKNOWNS,
-    Conditions,
-    conditions,
-    merged,
-    stored_reply,
-)
-from stabbench.analysis.stages import StageBudget, Stages, acting_rational, stage_budget
-from stabbench.analysis.structure import OVERFLOWED, Choice, Structure, Trial, beyond
+from stabbench.analysis.budget import Budget, StageBudget
+from stabbench.analysis.conditions import Conditions, conditions, merged, stored_reply
+from stabbench.analysis.sides import block_products, flat, share_products
+from stabbench.analysis.stages import Stages, pieces, solved
+from stabbench.analysis.structure import OVERFLOWED, Choice, Structure, Trial
 from stabbench.arithmetic.coefficients import Coefficients
-from stabbench.arithmetic.integers import scaled, times
+from stabbench.arithmetic.quotients import acting_coefficients
 from stabbench.codes.kronecker import Kronecker
 from stabbench.codes.operators import Dense, Operator
 from stabbench.codes.product import ProductSystem
 
 Array = np.ndarray[Any, np.dtype[Any]]
-Rational = flint.fmpq_mat
-CORNER = 6
-"""Rows and columns of every block product on which budgets are computed."""
 
 
 class Product(Structure):
@@ -56,36 +47,44 @@ class Product(Structure):
         """Of two factors and of the reply map, where the products of powers no longer align."""
         return 0.0 if isinstance(choice.system.reply, Kronecker) else 3**0.5
 
-    def budget(self, choice: Choice, pattern: Array, trial: Trial) -> StageBudget | str:
-        """The budget on a corner of every block product; none for many unknowns."""
-        if reason := beyond(choice.system.reply.unknowns, MOST_UNKNOWNS):
-            return reason
-        plan = plan_of(choice, pattern[None])
-        (rows,) = plan.rows
-        (estimate,) = plan.decode(trial.replies)
+    def budget(self, choice: Choice, pattern: Array, trial: Trial, estimate: Array) -> Budget | str:
+        """The stages by the left inverse of the reply map's rows that the decoder reads."""
         system = choice.system
         assert isinstance(system, ProductSystem)
+        (rows,) = plan_of(choice, pattern[None]).rows
         pairs = system.pairs[rows]
         taken = [trial.shares[side][pairs[:, side]] for side in (0, 1)]
-        if not all(np.isfinite(x).all() for x in (estimate, *taken, trial.replies[rows])):
+        replies = trial.replies[rows]
+        if not all(np.isfinite(x).all() for x in (estimate, *taken, replies)):
             return OVERFLOWED
         storage = choice.precision.storage.name
         reply = stored_reply(system.reply, storage)
         shares = mixing(*system.encoders, system.pairs.tobytes(), storage)
         is_complex = any(map(np.iscomplexobj, (*taken, *trial.blocks, estimate)))
         is_complex = is_complex or reply.is_complex or shares.is_complex
-        left, right = (part[:, :CORNER] for part in trial.blocks)
-        corner = (slice(None), slice(CORNER), slice(CORNER))
-        products = block_products(left, right, is_complex)
-        stages = Stages(
-            ideal=acting_rational(shares.rows(rows), is_complex) * products,
-            encoded=share_products(taken[0][:, :CORNER], taken[1][:, :CORNER], is_complex),
-            computed=_flat(trial.replies[rows][corner], is_complex),
-            estimate=_flat(estimate[corner], is_complex),
-            exact=acting_rational(sums(system), is_complex) * products,
+        left, right = trial.blocks
+        mixed = acting_coefficients(shares.rows(rows), is_complex)
+        summed = acting_coefficients(sums(system), is_complex)
+
+        def stages(piece: slice) -> Stages:
+            products = block_products(left[:, piece], right, is_complex)
+            return Stages(
+                ideal=mixed * products,
+                encoded=share_products(taken[0][:, piece], taken[1], is_complex),
+                computed=flat(replies[:, piece], is_complex),
+                estimate=flat(estimate[:, piece], is_complex),
+                exact=summed * products,
+            )
+
+        count, length, m = estimate.shape
+        target = system.target
+        return solved(
+            StageBudget,
+            (acting_coefficients(reply.rows(rows), is_complex), is_complex),
+            map(stages, pieces(length, count * m)),
+            length * m,
+            None if target is None else acting_coefficients(target, is_complex),
         )
-        target = None if system.target is None else acting_rational(system.target, is_complex)
-        return stage_budget(acting_rational(reply.rows(rows), is_complex), target, stages)
 
 
 def plan_of(choice: Choice, patterns: Array) -> Any:
@@ -104,45 +103,6 @@ def _conditions(
     table = np.frombuffer(rows, dtype=np.int64).reshape(shape)
     wanted = None if target is None else target.rounded("float64")
     return conditions(stored_reply(reply, storage), table, wanted)
-
-
-def block_products(left: Array, right: Array, is_complex: bool) -> Rational:
-    """All products left[a] right[b]^T without rounding, one row per pair (a, b).
-
-    Parameters
-    ----------
-    left, right : arrays, shapes (a, L, N) and (b, m, N)
-
-    Returns
-    -------
-    fmpq_mat, a * b x L * m; complex ones stacked
-    """
-    one, rows = scaled(left.reshape(-1, left.shape[2]), 1)
-    two, columns = scaled(right.reshape(-1, right.shape[2]).T.copy(), 0)
-    exponents = (rows + columns).ravel().tolist()
-    shape = (len(left), left.shape[1], len(right), right.shape[1])
-    parts = []
-    for part in times(one, two):
-        values = np.empty(len(exponents), dtype=object)
-        values[:] = [dyadic(int(z), e) for z, e in zip(part.entries(), exponents, strict=True)]
-        ordered = values.reshape(shape).transpose(0, 2, 1, 3)
-        parts.append(ordered.reshape(shape[0] * shape[2], -1))
-    return stacked(parts, is_complex)
-
-
-def share_products(left: Array, right: Array, is_complex: bool) -> Rational:
-    """Products left[r] right[r]^T of pairs of shares without rounding, one row per pair."""
-    rows = []
-    for one, two in zip(left, right, strict=True):
-        rows.append(block_products(one[None], two[None], is_complex).tolist())
-    return Rational([row[part] for part in range(1 + is_complex) for row in rows])
-
-
-def stacked(parts: list[Array], is_complex: bool) -> Rational:
-    """Real part over imaginary part (zero where there is none) of a matrix of rationals."""
-    if is_complex and len(parts) == 1:
-        parts = [parts[0], np.full(parts[0].shape, flint.fmpq(0), dtype=object)]
-    return Rational([row for part in parts for row in part.tolist()])
 
 
 @functools.lru_cache(maxsize=8)
@@ -173,7 +133,3 @@ def sums(system: ProductSystem) -> Coefficients:
             for b in range(n):
                 matrix[a * n + b, (j * m + a) * right + j * n + b] = 1.0
     return Coefficients.from_array(matrix)
-
-
-def _flat(array: Array, is_complex: bool) -> Rational:
-    return rational(array.reshape(len(array), -1), is_complex)

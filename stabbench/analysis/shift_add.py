@@ -11,8 +11,8 @@ from stabbench.analysis.conditions import Conditions
 from stabbench.analysis.growth import exponential_sets, fastest_sets, growth
 from stabbench.analysis.metrics import Statistic
 from stabbench.analysis.samples_operator import SamplesOperator
-from stabbench.analysis.shift_budget import least_squares_budget, zigzag_budget
-from stabbench.analysis.structure import OVERFLOWED, Choice, Structure, Trial, block_lengths
+from stabbench.analysis.shift_budget import SamplesDecoding, ZigzagDecoding, shift_budget
+from stabbench.analysis.structure import Choice, Structure, Trial, block_lengths
 from stabbench.arithmetic import zigzag
 from stabbench.arithmetic.peeling import Resolution, Undecodable, resolution
 from stabbench.arithmetic.sample_operator import LIMIT, Norms, SampleOperator
@@ -96,23 +96,18 @@ class Shifts(Structure):
         table = np.array(ranked, dtype=np.int64).reshape(-1, code.stragglers)
         return table, False
 
-    def budget(self, choice: Choice, pattern: Array, trial: Trial) -> Budget | str:
+    def budget(self, choice: Choice, pattern: Array, trial: Trial, estimate: Array) -> Budget | str:
         """The same operations without rounding for a zigzag, exact least squares for lstsq."""
         line = line_of(choice)
         (alive,) = sets_of(pattern[None])
         use = resolution(line.table, alive)
-        plan = choice.decoder.plan(
-            choice.code, choice.system, pattern[None], choice.precision, choice.spare
-        )
-        (estimate,) = plan.decode(trial.replies)
         if isinstance(use, Undecodable):
             return "no zigzag decodes these replies"
-        if not np.isfinite(estimate).all():
-            return OVERFLOWED
         if isinstance(choice.decoder, Zigzag) or not len(use.missing):
-            peeling = zigzag.plan(line.table, [alive], line.length, order_of(choice), line.grid)
-            return zigzag_budget(line, peeling, trial, estimate)
-        return least_squares_budget(line, use, trial, estimate)
+            order = order_of(choice)
+            peeling = zigzag.plan(line.table, [alive], line.length, order, line.grid)
+            return shift_budget(line, ZigzagDecoding(line, peeling), trial, estimate)
+        return shift_budget(line, SamplesDecoding(line, use), trial, estimate)
 
     def measures(
         self, choice: Choice, patterns: Array, trials: list[Trial], relative: Array

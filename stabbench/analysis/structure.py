@@ -14,21 +14,8 @@ from stabbench.decoders.base import Decoder, Spare
 from stabbench.problems.base import Exact, Problem
 
 Array = np.ndarray[Any, np.dtype[Any]]
-BUDGET_ROWS = 16
-"""Rows of every block on which budgets are computed; decoders act on each row alike."""
 OVERFLOWED = "a share, reply or estimate is not finite"
 """Why there is no budget where a number that enters it has overflowed."""
-
-
-def beyond(count: int, most: int, what: str = "unknowns") -> str:
-    """Why there is no budget of so many unknowns, an empty string up to the most allowed.
-
-    Examples
-    --------
-    >>> beyond(200, 128)
-    '200 unknowns; exact arithmetic takes up to 128'
-    """
-    return f"{count} {what}; exact arithmetic takes up to {most}" if count > most else ""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -81,8 +68,26 @@ class Structure(ABC):
         """
 
     @abstractmethod
-    def budget(self, choice: Choice, pattern: Array, trial: Trial) -> Budget | str:
-        """The error budget of one pattern, shape (n,), or why there is none."""
+    def budget(self, choice: Choice, pattern: Array, trial: Trial, estimate: Array) -> Budget | str:
+        """The error budget of one decoding, or why there is none.
+
+        Parameters
+        ----------
+        choice : Choice
+        pattern : int array, shape (n,)
+        trial : Trial
+        estimate : array, shape (wanted, L, m)
+            What the decoder returned when its error was measured.
+        """
+
+    def budget_or_note(
+        self, choice: Choice, pattern: Array, trial: Trial, estimate: Array
+    ) -> Budget | str:
+        """`budget`; one that fails is a note too, since the errors that were measured stand."""
+        try:
+            return self.budget(choice, pattern, trial, estimate)
+        except Exception as error:  # noqa: BLE001  (whatever it is, the errors were measured)
+            return f"it failed, {type(error).__name__}: {error}"
 
     def coefficient_roundings(self, choice: Choice) -> float:
         """Size, in roundings to storage, of what exact decoding does not know of coefficients.

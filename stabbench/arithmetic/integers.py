@@ -17,7 +17,9 @@ __all__ = [
     "adjoint",
     "balls",
     "check_finite",
+    "common",
     "embedded",
+    "least_exponent",
     "scaled",
     "times",
 ]
@@ -25,6 +27,8 @@ __all__ = [
 Integers = tuple[flint.fmpz_mat, ...]
 """Real part, and imaginary part of a complex matrix."""
 Exponents = NDArray[np.int64]
+WORD = 62
+"""Bits of an integer that is kept in one machine word."""
 
 
 def check_finite(x: NDArray[Any]) -> None:
@@ -74,6 +78,46 @@ def scaled(x: NDArray[Any], axis: int, offset: Exponents | int = 0) -> tuple[Int
     return matrices, exponents
 
 
+def common(x: NDArray[Any]) -> tuple[Integers, int]:
+    """Integers Z and one exponent e with x = 2^e Z, the largest e for which Z are integers.
+
+    Parameters
+    ----------
+    x : ndarray (m x k) of finite floats, real or complex
+
+    Raises
+    ------
+    InputError
+        If the entries are not floats or not finite.
+
+    Examples
+    --------
+    >>> common(np.array([[0.5, 4.0], [3.0, 0.0]]))
+    (([1, 8]
+    [6, 0],), -1)
+    """
+    check_finite(x)
+    parts = [_odd(part) for part in ((x.real, x.imag) if x.dtype.kind == "c" else (x,))]
+    exponent = _least(parts)
+    shifts = [np.where(m == 0, 0, e - exponent) for m, e in parts]
+    return tuple(_shifted(m, s) for (m, _), s in zip(parts, shifts, strict=True)), exponent
+
+
+def least_exponent(parts: list[NDArray[Any]]) -> int:
+    """The largest e for which all entries of real matrices are integers times 2^e; 0 for zeros.
+
+    Examples
+    --------
+    >>> least_exponent([np.array([[0.75, 8.0]])])
+    -2
+    """
+    return _least([_odd(part) for part in parts])
+
+
+def _least(parts: list[tuple[NDArray[Any], Exponents]]) -> int:
+    return min((int(e[m != 0].min()) for m, e in parts if m.any()), default=0)
+
+
 def _odd(x: NDArray[Any]) -> tuple[NDArray[Any], Exponents]:
     """Odd integers m (or 0) and exponents e with x = m 2^e; Python integers for longdouble."""
     if x.dtype.itemsize > 8:
@@ -91,8 +135,14 @@ def _shifted(whole: NDArray[Any], shift: NDArray[Any]) -> flint.fmpz_mat:
     rows, columns = whole.shape
     if whole.dtype != object and whole.size:
         bits = np.frexp(np.abs(whole).astype(np.float64))[1] + shift
-        if bits.max() <= 62:
+        if bits.max() <= WORD:
             return flint.fmpz_mat(rows, columns, (whole << shift).ravel().tolist())
+        if bits.max() <= 2 * WORD and shift.max() <= WORD:
+            # 2^62 high + low, both within a word, are made faster than one long integer
+            high = whole >> (WORD - shift)
+            low = (whole - (high << (WORD - shift))) << shift
+            parts = (flint.fmpz_mat(rows, columns, x.ravel().tolist()) for x in (high, low))
+            return next(parts) * (flint.fmpz(1) << WORD) + next(parts)
     pairs = zip(whole.ravel().tolist(), shift.ravel().tolist(), strict=True)
     return flint.fmpz_mat(rows, columns, [flint.fmpz(m) << s for m, s in pairs])
 

@@ -256,6 +256,15 @@ class Samples:
 
     def solve(self, samples: Array, out: Array) -> None:
         """Write the blocks: those that arrived, then the least-squares solution of the others."""
+        right = self.residual(samples, out)
+        if not len(self.use.missing):
+            return
+        triangle, transformed = banded.triangularize(self.matrix()[0], right)
+        block, position = self.columns
+        out[self.use.missing[block], position] = triangle.solve(transformed)
+
+    def residual(self, samples: Array, out: Array) -> Array:
+        """Write the blocks that arrived; the rows of `matrix` without them, (rows, columns)."""
         table, positions = self.line.table, self.line.positions
         received = samples[self.use.rows].copy()
         for j in map(int, np.flatnonzero(self.use.known >= 0)):
@@ -266,12 +275,8 @@ class Samples:
                     with np.errstate(all="ignore"):
                         received[place, self.line.places(other, j)] -= out[j, positions]
         if not len(self.use.missing):
-            return
-        matrix, places = self.matrix()
-        right = received.reshape(-1, received.shape[2])[places]
-        triangle, transformed = banded.triangularize(matrix, right)
-        block, position = self.columns
-        out[self.use.missing[block], position] = triangle.solve(transformed)
+            return received[:0, 0]
+        return np.asarray(received.reshape(-1, received.shape[2])[self.matrix()[1]])
 
 
 def samples_plan(system: System, patterns: Array, precision: Precision) -> SamplesPlan:

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+from stabbench.analysis.budget import EVERY_STAGE
 from stabbench.report.entries import Entry, as_digits, entries, varying
 from stabbench.report.selection import draws as drawn
 from stabbench.report.selection import select_count
@@ -21,8 +22,7 @@ ADVICE_NOTE = (
     "that keeps most of them; codes that cannot decode some survivor sets come last"
 )
 STAGES_NOTE = (
-    "stages are relative errors at the worst survivor set, on the first rows of every block; "
-    "their vectors add up to the error"
+    "stages are relative errors at the worst survivor set; their vectors add up to the error"
 )
 PREDICTED_NOTE = (
     "bound, expected and u κ₂ are -log10 of predicted errors, each at its own worst survivor set: "
@@ -284,8 +284,8 @@ def _main(e: Entry) -> dict[str, Any]:
 
 
 def _stages(found: Sequence[Entry]) -> list[str]:
-    names = (key for e in found for key in e.record.measures.get("budget", ()) if key != "total")
-    return list(dict.fromkeys(names))
+    known = {key for e in found for key in e.record.measures.get("budget", ())}
+    return [stage for stage in EVERY_STAGE if stage in known]
 
 
 def _why(e: Entry, stages: Sequence[str]) -> dict[str, Any]:

@@ -8,7 +8,7 @@ import numpy as np
 
 from stabbench.analysis import costs, metrics
 from stabbench.analysis.conditions import Conditions
-from stabbench.analysis.metrics import Statistic
+from stabbench.analysis.metrics import Statistic, Worst
 from stabbench.analysis.noise import Noise, noise, statistics
 from stabbench.analysis.patterns import case_patterns
 from stabbench.analysis.plausible import implausible
@@ -190,7 +190,7 @@ def run(case: Case) -> Record:
     measures |= condition_statistics(found, patterns)
     trials = [prepare(setup, system, trial) for trial in range(setup.trials)]
     decodable = patterns[found.decodable]
-    relative = decode_all(setup, choice, structure, found, decodable, trials, measures)
+    relative, worst = decode_all(setup, choice, structure, found, decodable, trials, measures)
     overflowed = np.isinf(relative).any(axis=0)
     if overflowed.any():
         first = np.flatnonzero(decodable[np.argmax(overflowed)]).tolist()
@@ -198,9 +198,8 @@ def run(case: Case) -> Record:
         return Record(case, "overflow", f"error inf on {share}", measures, label)
     if fault := implausible(found, measures, "approximate" in setup.code.groups):
         return Record(case, "failed", f"internal error: {fault}", label=label)
-    worst = measures["relative_error"]
-    pattern = np.isin(np.arange(setup.code.n), worst.worst_survivors).astype(np.int8)
-    split = structure.budget(choice, pattern, trials[worst.worst_trial])
+    chosen = decodable[worst.pattern], trials[worst.trial], worst.estimate
+    split = structure.budget_or_note(choice, *chosen)
     if isinstance(split, str):
         measures["notes"] = [*measures.get("notes", []), f"no error budget: {split}"]
     else:
@@ -218,9 +217,9 @@ def decode_all(
     decodable: Array,
     trials: list[Trial],
     measures: dict[str, Any],
-) -> Array:
-    """Decode every trial, add what was measured to `measures`, return the errors (trials, P)."""
-    relative, componentwise, counts = measure(setup, choice.system, decodable, trials)
+) -> tuple[Array, Worst]:
+    """Decode every trial, add what was measured to `measures`; errors (trials, P) and the worst."""
+    relative, componentwise, counts, worst = measure(setup, choice.system, decodable, trials)
     operands, _ = reference_of(setup, 0)
     measures |= costs.costs(choice, operands, trials[0], decodable, counts)
     prediction = predict(choice, structure, found.only(found.decodable), trials[0].blocks)
@@ -242,7 +241,7 @@ def decode_all(
         notes.append("the exact result is zero: errors are absolute")
     if notes:
         measures["notes"] = notes
-    return relative
+    return relative, worst
 
 
 def prepare(setup: Setup, system: System, trial: int) -> Trial:
@@ -286,14 +285,15 @@ def batch_of(trial: Trial) -> int:
 
 def measure(
     setup: Setup, system: System, chosen: Array, trials: list[Trial]
-) -> tuple[Array, Array, Array]:
-    """Errors of every chosen pattern and trial, (trials, P) each, and operations per pattern.
+) -> tuple[Array, Array, Array, Worst]:
+    """Errors of every chosen pattern and trial, (trials, P) each, operations per pattern, and the worst.
 
     Operations are NaN where the decoder does not count them.
     """
     relative = np.empty((len(trials), len(chosen)))
     componentwise = np.empty_like(relative)
     counts = np.full(len(chosen), np.nan)
+    worst: Worst | None = None
     sent = costs.lengths(system, reference_of(setup, 0)[0], trials[0].replies)
     step = batch_of(trials[0])
     for start in range(0, len(chosen), step):
@@ -306,7 +306,9 @@ def measure(
             found = metrics.errors(estimate, trial.exact)
             relative[number, part] = found.relative
             componentwise[number, part] = found.componentwise
-    return relative, componentwise, counts
+            worst = Worst.of(worst, found.relative, estimate, (number, start))
+    assert worst is not None
+    return relative, componentwise, counts, worst
 
 
 def condition_statistics(found: Conditions, patterns: Array) -> dict[str, Any]:
