@@ -51,7 +51,12 @@ def test_the_largest_limbs_do_not_overflow(monkeypatch: pytest.MonkeyPatch) -> N
     """Every bit set, signs alike, and many terms: sums of limbs are then as large as they get."""
     calls = []
     summed = limbs._sum
-    monkeypatch.setattr(limbs, "_sum", lambda *a: calls.append(1) or summed(*a))
+
+    def counted(*arguments: Any) -> Any:
+        calls.append(1)
+        return summed(*arguments)
+
+    monkeypatch.setattr(limbs, "_sum", counted)
     for inner in (64, 1000, 4096):
         left = np.full((300, inner), 2.0 - 2.0**-52)
         left[:, ::2] = np.ldexp(left[:, ::2], -150)

@@ -243,7 +243,10 @@ def test_no_budget_decodes(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def plans(kind: type) -> list[type]:
     """A class of plans and all that derive from it."""
-    return [kind, *(below for one in kind.__subclasses__() for below in plans(one))]
+    found = [kind]
+    for one in kind.__subclasses__():
+        found += plans(one)
+    return found
 
 
 def test_the_fields_of_a_budget_are_floats() -> None:
