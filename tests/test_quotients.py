@@ -121,7 +121,7 @@ def test_left_inverses_are_those_of_rationals(
 def test_the_work_of_an_inverse_is_that_of_the_cheaper_way() -> None:
     inverse = LeftInverse(Quotient.of(np.random.default_rng(0).standard_normal((20, 20))))
     assert inverse.work(4) == 4 * inverse.unit
-    assert inverse.work(1000) == inverse.unit * (20 + 100)
+    assert inverse.work(1000) == inverse.unit * (20 + 200)
     # 20 numbers of 53 bits and some exponents in each of 20 rows
     assert 20 * 53 / 64 < inverse.unit / 400 < 20 * 75 / 64
 

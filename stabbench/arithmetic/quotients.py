@@ -19,8 +19,8 @@ __all__ = ["LeftInverse", "Quotient", "acting", "acting_coefficients", "integer_
 
 Array = NDArray[Any]
 TARGET_BITS = 400
-INVERSE = 10
-"""How much cheaper a column is by the inverse than by solving: 9 to 18 times for k = 28 to 128."""
+INVERSE = 5
+"""How much cheaper a column is by the inverse than by solving: 4 to 18 times for k = 28 to 128."""
 WORD_BITS = 64
 
 
