@@ -66,7 +66,8 @@ def sandwich(*matrices: Array) -> Any:
 
 
 def budget(*arguments: Array) -> Budget:
-    found = linear_budget(*arguments)
+    received, shares, operand, replies, blocks, estimate = arguments
+    found = linear_budget(received, shares, operand, replies, blocks, estimate)
     assert isinstance(found, Budget)
     return found
 

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import stabbench as sb
+from stabbench.analysis.budget import STAGES
 from stabbench.arithmetic.coefficients import Coefficients
 from stabbench.codes.operators import Dense
 from stabbench.codes.registry import CODES
@@ -588,7 +589,9 @@ def test_unknowns_of_another_basis_are_decoded_to_the_blocks(tmp_path: Path) -> 
     record = sb.evaluate(f"{path}:MyCode", n=6, stragglers=2, precision="float64")
     assert record.status == "ok", record.reason
     assert record.test_ratio.worst < 10
-    assert record.notes == ["no error budget: the blocks are not the unknowns of the reply map"]
+    assert "notes" not in record.measures
+    assert record.budget["total"] == pytest.approx(record.relative_error.worst, rel=1e-9)
+    assert max(record.budget[stage] for stage in STAGES) < 100 * record.relative_error.worst
     system = sb.code(f"{path}:MyCode", 6, 2).system()
     assert isinstance(system.target, Coefficients)
     assert isinstance(system.reply, Dense)
