@@ -286,7 +286,7 @@ def batch_of(trial: Trial) -> int:
 def measure(
     setup: Setup, system: System, chosen: Array, trials: list[Trial]
 ) -> tuple[Array, Array, Array, Worst]:
-    """Errors of every chosen pattern and trial, (trials, P) each, operations per pattern, and the worst.
+    """Errors of every pattern and trial, (trials, P) each, operations per pattern, and the worst.
 
     Operations are NaN where the decoder does not count them.
     """
