@@ -219,7 +219,7 @@ def test_worker_processes_end_with_a_killed_sweep(tmp_path: Path, how: signal.Si
         lambda line: b"\x00" * len(line),
         lambda line: b"[1, 2]",
         lambda line: b"[" * 100_000,
-        lambda line: b'{"type": "record", "schema": 1}',
+        lambda line: b'{"type": "record", "schema": %d}' % SCHEMA,
         lambda line: b'{"type": "something else"}',
         lambda line: line.replace(b'"n": ', b'"n": 1'),
     ],
