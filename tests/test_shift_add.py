@@ -19,9 +19,10 @@ from stabbench.analysis.structure import Choice, Trial
 from stabbench.arithmetic.banded import triangularize
 from stabbench.arithmetic.peeling import Resolution, resolution
 from stabbench.arithmetic.precision import precision
-from stabbench.arithmetic.shift_tables import DESIGNS, longest_shifts, shift_table
+from stabbench.arithmetic.shift_tables import ABSENT, DESIGNS, longest_shifts, shift_table
+from stabbench.arithmetic.zigzag import plan
 from stabbench.codes.shift_add import ShiftAdd
-from stabbench.codes.toeplitz import Toeplitz
+from stabbench.codes.toeplitz import ShiftMap, Toeplitz, ToeplitzProduct
 from stabbench.decoders.registry import decoder
 from stabbench.errors import InputError
 from stabbench.problems.registry import data, problem
@@ -77,6 +78,64 @@ def test_every_pattern_returns_integers_as_they_were(design: str, chunk: int, ta
     assert np.array_equal(
         choice.system.reply.apply(trial.exact.hi, choice.precision), trial.replies
     )
+
+
+@pytest.mark.parametrize("order", ["forward", "both-ends"])
+@pytest.mark.parametrize("lengths", [(7,), (5, 7)])
+@pytest.mark.parametrize("chunk", [2, 3, 4, 11])
+@pytest.mark.parametrize("design", NAMED)
+def test_chunks_that_do_not_divide_blocks_stay_exact(
+    design: str, chunk: int, lengths: tuple[int, ...], order: str
+) -> None:
+    """Integers far beyond 64 bits, as of an error budget, return as they were and as integers."""
+    tasks = "matvec" if len(lengths) == 1 else "matmul"
+    built = sb.code(f"sa[design={design},chunk={chunk}]", n=5, stragglers=2)
+    reply = built.system(tasks).reply
+    assert isinstance(reply, ShiftMap)
+    line = reply.line(lengths)
+    count, (height, width) = line.table.shape[1], (*lengths, 1)[:2]
+    whole = [(-7) ** (30 + i) for i in range(count * height * width)]
+    blocks = np.array(whole, dtype=object).reshape(count, height, width)
+    replies = placed(reply, blocks)
+    sets = itertools.combinations(range(5), 3)
+    peeling = plan(line.table, sets, line.length, order, line.grid)
+    samples = line.samples(replies)
+    found = line.blocks(peeling.decode(samples))
+    assert {type(x) for x in (*samples.flat, *found.flat)} == {int}
+    assert np.array_equal(found, np.broadcast_to(blocks, (10, *blocks.shape)))
+
+
+def placed(reply: ShiftMap, blocks: Array) -> Array:
+    """Replies by the definition of a reply map: every entry is added in its place."""
+    if isinstance(reply, ToeplitzProduct):
+        down, along = reply.left.table, reply.right.table
+    else:
+        assert isinstance(reply, Toeplitz)
+        down, along = reply.table, np.zeros((len(reply.table), 1), np.int32)
+    offsets = reply.chunk * down, reply.chunk * along
+    rows, columns = (size + int(t.max()) for size, t in zip(blocks.shape[1:], offsets, strict=True))
+    replies = np.zeros((len(down), rows, columns), dtype=object)
+    for i, (number, row, column) in itertools.product(range(len(down)), np.ndindex(*blocks.shape)):
+        a, b = divmod(number, along.shape[1])
+        if down[i, a] != ABSENT and along[i, b] != ABSENT:
+            place = i, row + offsets[0][i, a], column + offsets[1][i, b]
+            replies[place] += blocks[number, row, column]
+    return replies
+
+
+@pytest.mark.parametrize("name", ["float32", "float64"])
+@pytest.mark.parametrize("task", ["matvec", "matmul"])
+@pytest.mark.parametrize("design", NAMED)
+def test_chunks_that_do_not_divide_blocks_have_a_budget(design: str, task: str, name: str) -> None:
+    for rows, chunk in ((15, 2), (13, 4)):
+        record = measured(
+            f"sa[design={design},chunk={chunk}]",
+            *(5, 2),
+            precision=name, problem=task, trials=2,
+            data=f"gaussian[rows={rows},columns=5]",
+        )
+        assert record.status == "ok"
+        assert record.budget["total"] == pytest.approx(record.relative_error.worst, rel=1e-9)
 
 
 @pytest.mark.parametrize(("k_a", "k_b", "n"), [(2, 2, 6), (3, 2, 8)])

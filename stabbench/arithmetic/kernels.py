@@ -3,6 +3,7 @@
 Products and combinations are here; dense solvers are in `dense`.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -30,6 +31,20 @@ def checked(array: Array, dtype: np.dtype[Any]) -> Array:
     if array.dtype != dtype:
         raise TypeError(f"a kernel returned {array.dtype} where {dtype} was asked for")
     return array
+
+
+def padded(array: Array, widths: Sequence[int]) -> Array:
+    """`array` with so many zeros after the end of every axis, each of the kind of the entries.
+
+    ``np.pad`` puts fixed-width integers into arrays of Python integers, where they wrap or raise.
+
+    Examples
+    --------
+    >>> padded(np.array([[1 << 70]], dtype=object), (0, 1)).tolist()
+    [[1180591620717411303424, 0]]
+    """
+    zero = np.zeros((), array.dtype)
+    return np.pad(array, [(0, width) for width in widths], constant_values=zero)
 
 
 def rounded(result: Array, precision: Precision) -> Array:

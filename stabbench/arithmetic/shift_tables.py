@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from stabbench.arithmetic.kernels import padded
 from stabbench.errors import InputError
 
 Table = npt.NDArray[np.int32]
@@ -145,8 +146,8 @@ def to_units(blocks: Array, chunk: int) -> Array:
     """
     *outer, length, columns = blocks.shape
     units = -(-length // chunk)
-    missing = [(0, 0)] * len(outer) + [(0, units * chunk - length), (0, 0)]
-    return np.pad(blocks, missing).reshape(*outer, units, chunk * columns)
+    whole = padded(blocks, [0] * len(outer) + [units * chunk - length, 0])
+    return whole.reshape(*outer, units, chunk * columns)
 
 
 def from_units(blocks: Array, chunk: int, length: int) -> Array:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from stabbench.arithmetic.kernels import checked
+from stabbench.arithmetic.kernels import checked, padded
 from stabbench.arithmetic.precision import Precision
 from stabbench.arithmetic.shift_tables import ABSENT, Table, from_units, longest_shifts, to_units
 from stabbench.arithmetic.zigzag import encode
@@ -66,9 +66,8 @@ class Line:
         if not self.pitch:
             return replies if self.chunk == 1 else to_units(replies, self.chunk)
         n, c = len(replies), self.chunk
-        missing = [(0, -size % c) for size in replies.shape[1:]]
-        padded = np.pad(replies, [(0, 0), *missing])
-        parts = padded.reshape(n, padded.shape[1] // c, c, padded.shape[2] // c, c)
+        whole = padded(replies, [0, *(-size % c for size in replies.shape[1:])])
+        parts = whole.reshape(n, whole.shape[1] // c, c, whole.shape[2] // c, c)
         return np.ascontiguousarray(parts.swapaxes(2, 3)).reshape(n, -1, c * c)
 
     def blocks(self, found: Array) -> Array:
@@ -78,9 +77,8 @@ class Line:
         *outer, _, _ = found.shape
         c, width = self.chunk, self.grid[1]
         rows = -(-self.length // self.pitch)
-        padded = np.zeros((*outer, rows * self.pitch, c * c), dtype=found.dtype)
-        padded[..., : self.length, :] = found
-        parts = padded.reshape(*outer, rows, self.pitch, c, c)[..., :width, :, :]
+        line = padded(found, [0] * len(outer) + [rows * self.pitch - self.length, 0])
+        parts = line.reshape(*outer, rows, self.pitch, c, c)[..., :width, :, :]
         whole = parts.swapaxes(-3, -2).reshape(*outer, rows * c, width * c)
         return whole[..., : self.lengths[0], : self.lengths[1]]
 

@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from stabbench.arithmetic.coefficients import Coefficients
+from stabbench.arithmetic.kernels import padded
 from stabbench.arithmetic.precision import Precision
 from stabbench.arithmetic.sparse import combine_held
 from stabbench.codes.base import Code, System
@@ -274,7 +275,7 @@ def pieces(gradients: Array, m: int) -> Array:
     count, entries = gradients.shape
     length = -(-entries // m)
     if length * m != entries:
-        gradients = np.pad(gradients, ((0, 0), (0, length * m - entries)))
+        gradients = padded(gradients, (0, length * m - entries))
     return np.ascontiguousarray(gradients).reshape(count, length, m)
 
 
