@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from stabbench.arithmetic.streams import stream
 from stabbench.training.gossip import Formats, Run, Setting, compressor, method, mixing, simulate
-from stabbench.training.gossip.channel import MASK_STREAM, State
+from stabbench.training.gossip.channel import State
 from stabbench.training.gossip.classifiers import problem
 from stabbench.training.gossip.compressors import RandomK
 from stabbench.training.gossip.problems import Local
@@ -197,7 +198,7 @@ def test_targeted_memory_remembers_gradients_only() -> None:
     how = setting("rand-k[ratio=0.25,shared=true]")
     sender = compressor("rand-k[ratio=0.25,shared=true]")
     assert isinstance(sender, RandomK)
-    rng = np.random.default_rng([5, MASK_STREAM])
+    rng = stream("gossip masks", 5)
     x, e, expected = np.zeros((8, 12)), np.zeros((8, 12)), []
     for _ in range(STEPS):
         mask = np.zeros(12, dtype=bool)

@@ -131,7 +131,9 @@ def test_chunks_that_do_not_divide_blocks_have_a_budget(design: str, task: str, 
         record = measured(
             f"sa[design={design},chunk={chunk}]",
             *(5, 2),
-            precision=name, problem=task, trials=2,
+            precision=name,
+            problem=task,
+            trials=2,
             data=f"gaussian[rows={rows},columns=5]",
         )
         assert record.status == "ok"

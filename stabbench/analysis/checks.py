@@ -27,6 +27,7 @@ from stabbench.analysis.survivors import Auto
 from stabbench.arithmetic.exact import rank
 from stabbench.arithmetic.peeling import undecodable
 from stabbench.arithmetic.precision import Precision, precision
+from stabbench.arithmetic.streams import stream
 from stabbench.codes.base import Code, System
 from stabbench.codes.gradient.base import GradientCode, Held
 from stabbench.codes.operators import Dense
@@ -309,6 +310,6 @@ def _round_trip(code: Code) -> tuple[bool, str]:
 
 
 def _integers(system: System, dtype: Any, seed: int, operand: int = 0) -> Array:
-    random = np.random.default_rng(seed)
+    random = stream("data of a self-test", seed)
     shape = (system.encoders[operand].unknowns, LENGTH, 1)
     return random.integers(-8, 9, shape).astype(dtype)

@@ -10,6 +10,7 @@ from stabbench.analysis.conditions import operators_of, stored_reply
 from stabbench.analysis.metrics import Statistic
 from stabbench.analysis.structure import Choice, Trial
 from stabbench.arithmetic.precision import Precision
+from stabbench.arithmetic.streams import stream
 from stabbench.codes.operators import Dense
 from stabbench.codes.product import ProductSystem
 from stabbench.errors import InputError
@@ -49,7 +50,7 @@ class Noise:
             return shares
         deviation = math.sqrt(self.variance)
         return tuple(
-            precision.store(share + deviation * draw(share, [seed, 23, operand]))
+            precision.store(share + deviation * draw(share, "noise on shares", seed, operand))
             for operand, share in enumerate(shares)
         )
 
@@ -60,16 +61,17 @@ class Noise:
         deviation = np.full((len(replies), 1, 1), math.sqrt(self.variance))
         if self.model == "relative":
             deviation = deviation * np.sqrt([[[power(reply)]] for reply in replies])
-        noisy: Array = precision.store(replies + deviation * draw(replies, [seed, 29]))
+        added = deviation * draw(replies, "noise on replies", seed)
+        noisy: Array = precision.store(replies + added)
         return noisy
 
     def __str__(self) -> str:
         return f"{self.model}:{self.snr:.15g}"
 
 
-def draw(like: Array, seed: list[int]) -> Array:
+def draw(like: Array, purpose: str, *numbers: int) -> Array:
     """Standard Gaussian noise of a shape; complex noise has variance 1 in all."""
-    random = np.random.default_rng(seed)
+    random = stream(purpose, *numbers)
     if not np.iscomplexobj(like):
         return np.asarray(random.standard_normal(like.shape))
     parts = random.standard_normal((2, *like.shape)) / math.sqrt(2)

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from stabbench.arithmetic.streams import stream
 from stabbench.errors import InputError
 from stabbench.grammar import bind, canonical, near, parse
 
@@ -117,7 +118,7 @@ class Random(Policy):
         """A sample without repetition, sorted."""
         if math.comb(n, count) <= self.number:
             return All().sets(n, count, seed)
-        random = np.random.default_rng([seed, n, count, 7])
+        random = stream("random survivors", seed, n, count)
         found: dict[tuple[int, ...], None] = {}
         while len(found) < self.number:
             keys = random.random((self.number, n))

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from stabbench.arithmetic.streams import stream
 from stabbench.codes.gradient.base import GradientCode
 from stabbench.codes.gradient.block_coordinate import BlockCoordinate
 from stabbench.codes.gradient.kadhe import GroupCode
@@ -138,7 +139,7 @@ def expected_time(
     (21.37, 'quadrature')
     """
     if isinstance(code, Nested | BlockCoordinate):
-        random = np.random.default_rng([seed, code.n, draws])
+        random = stream("expected time", seed, code.n, draws)
         x, y = model.draw(random, (draws, code.n))
         moments = nested_times(code, x, y) if isinstance(code, Nested) else block_times(code, x, y)
         return Time(float(moments.mean()), 1.96 * float(moments.std(ddof=1)) / draws**0.5,

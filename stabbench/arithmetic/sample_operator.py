@@ -9,6 +9,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse.linalg import LinearOperator, svds
 
+from stabbench.arithmetic.streams import stream
+
 Floats = npt.NDArray[np.float64]
 LIMIT = 4096
 """Largest number of unknowns for which rows are formed one by one."""
@@ -101,7 +103,7 @@ class SampleOperator(ABC):
         shape = (self.unknowns, len(self.terms))
         if min(shape) <= 2:
             return float(np.linalg.norm(self.apply(np.eye(shape[1])), 2))
-        start = np.random.default_rng(0).standard_normal(max(shape))
+        start = stream("start of Lanczos iteration").standard_normal(max(shape))
         # D^T D of an exponential pattern would overflow
         scale = float(np.abs(self.apply(start[: shape[1], None])).max())
         if not np.isfinite(scale):
@@ -133,7 +135,7 @@ class SampleOperator(ABC):
         both = (self.apply, self.apply_transpose)
         forth, back = both[::-1] if transposed else both
         count = len(self.terms) if transposed else self.unknowns
-        x = np.random.default_rng(0).choice([-1.0, 1.0], (count, _STARTS))
+        x = stream("signs of row sums").choice([-1.0, 1.0], (count, _STARTS))
         best = 0.0
         for step in range(_STARTS):
             with np.errstate(over="ignore", invalid="ignore"):
@@ -151,7 +153,7 @@ class SampleOperator(ABC):
 
     def _spread(self, *scales: Floats) -> list[float]:
         """Frobenius norms of D diag(scale), as root mean squares over random signs."""
-        signs = np.random.default_rng(0).choice([-1.0, 1.0], (self.unknowns, _STARTS))
+        signs = stream("signs of norms").choice([-1.0, 1.0], (self.unknowns, _STARTS))
         with np.errstate(over="ignore", invalid="ignore"):
             rows = self.apply_transpose(signs)
             return [_norm(scale[:, None] * rows) / math.sqrt(_STARTS) for scale in scales]

@@ -12,6 +12,7 @@ import numpy as np
 
 from stabbench.arithmetic.coefficients import Coefficients
 from stabbench.arithmetic.shift_tables import ABSENT, longest_shifts, shift_table
+from stabbench.arithmetic.streams import stream
 from stabbench.codes.product import GridCode
 from stabbench.codes.toeplitz import DENSE_LIMIT, Toeplitz
 from stabbench.errors import InputError
@@ -86,7 +87,7 @@ class Convolutional(GridCode):
         """Coefficients of the parities, shape (n, k): of every block that a worker holds."""
         if self.coefficients == "ones":
             return np.ones((self.n, self.blocks))
-        drawn = np.random.default_rng([self.seed, self.n, self.blocks, 13])
+        drawn = stream("code convolutional", self.seed, self.n, self.blocks)
         weights = drawn.standard_normal((self.n, self.blocks))
         weights[: self.blocks] = 1.0
         return weights
@@ -142,7 +143,7 @@ class Convolutional(GridCode):
             table[left * right :] = np.outer(np.arange(self.n - left * right), np.arange(count))
             weights = np.ones((self.n, count))
             if self.coefficients == "random":
-                drawn = np.random.default_rng([self.seed, self.n, count, 17 + len(found)])
+                drawn = stream(f"code convolutional {key}", self.seed, self.n, count)
                 weights[left * right :] = drawn.standard_normal((self.n - left * right, count))
             found.append(self._written_out(key, table, weights))
         return found[0], found[1]

@@ -6,6 +6,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
+from stabbench.arithmetic.streams import stream
 from stabbench.codes.product import GridProducts
 from stabbench.codes.random import survivor_rows, worst_sigma
 
@@ -54,7 +55,7 @@ class KhatriRao(GridProducts):
     def draw(self, seed: int) -> tuple[Array, Array]:
         """Both generators of one draw, float64, shapes (n, kA) and (n, kB)."""
         left, _, right = self.layout
-        random = np.random.default_rng([seed, self.n, left, right, 11])
+        random = stream("code khatri-rao", seed, self.n, left, right)
         drawn = random.standard_normal if self.distribution == "normal" else random.random
         one, two = drawn((self.n, left)), drawn((self.n, right))
         if self.systematic:

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from stabbench.arithmetic.coefficients import Coefficients
+from stabbench.arithmetic.streams import stream
 from stabbench.codes.base import LinearCode, data_blocks
 from stabbench.errors import InputError
 
@@ -80,7 +81,7 @@ class Luby(LinearCode):
 
     def coefficients(self, bits: int) -> Any:
         """Rows of ones at d_i distinct places."""
-        random = np.random.default_rng([self.seed, self.n, self.blocks, 19])
+        random = stream("code lt", self.seed, self.n, self.blocks)
         chances = robust_soliton(self.blocks, self.c, self.delta)
         degrees = random.choice(np.arange(1, self.blocks + 1), size=self.n, p=chances)
         matrix = np.zeros((self.n, self.blocks))

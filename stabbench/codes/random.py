@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import flint
 import numpy as np
 
+from stabbench.arithmetic.streams import stream
 from stabbench.codes.base import LinearCode
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -57,8 +58,7 @@ class RandomCode(LinearCode):
 
     def random(self, seed: int) -> np.random.Generator:
         """The generator of random numbers of one draw: it depends on name, n, k and seed only."""
-        tag = int.from_bytes(self.name.encode()[:8], "little")
-        return np.random.default_rng([seed, self.n, self.blocks, tag])
+        return stream(f"code {self.name}", seed, self.n, self.blocks)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -157,7 +157,7 @@ def survivor_rows(n: int, k: int) -> Array:
     """Survivor sets of k of n workers, all of them or a fixed sample of 2000."""
     if math.comb(n, k) <= PATTERNS_TRIED:
         return np.array(list(itertools.combinations(range(n), k)))
-    random = np.random.default_rng([n, k])
+    random = stream("sets of a selection", n, k)
     return np.array([np.sort(random.permutation(n)[:k]) for _ in range(PATTERNS_TRIED)])
 
 

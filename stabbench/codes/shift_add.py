@@ -10,6 +10,7 @@ import numpy as np
 
 from stabbench.arithmetic.peeling import undecodable
 from stabbench.arithmetic.shift_tables import Table, shift_table
+from stabbench.arithmetic.streams import stream
 from stabbench.arithmetic.zigzag import plan
 from stabbench.arithmetic.zigzag2d import factor_tables, product_table
 from stabbench.codes.base import Code, System, data_blocks
@@ -212,6 +213,6 @@ def survivor_sets(n: int, k: int, most: int = MOST_PATTERNS) -> list[tuple[int, 
     """
     if math.comb(n, k) <= most:
         return list(itertools.combinations(range(n), k))
-    random = np.random.default_rng([n, k])
+    random = stream("sets of a shift table", n, k)
     drawn = (np.sort(random.permutation(n)[:k]) for _ in range(most))
     return [tuple(range(k)), tuple(range(n - k, n)), *(tuple(map(int, row)) for row in drawn)]

@@ -9,6 +9,7 @@ from stabbench.arithmetic import operations
 from stabbench.arithmetic.coefficients import Coefficients
 from stabbench.arithmetic.dense import vandermonde_solve
 from stabbench.arithmetic.precision import Precision
+from stabbench.arithmetic.streams import stream
 from stabbench.codes.base import Code, System
 from stabbench.codes.polynomial import Polynomial
 from stabbench.codes.product import ProductSystem
@@ -96,7 +97,7 @@ class BjorckPereyra(Decoder):
         if self.order == "ascending":
             return np.argsort(nodes, axis=1, kind="stable")
         if self.order == "random":
-            permutation = np.random.default_rng(nodes.shape[1]).permutation(nodes.shape[1])
+            permutation = stream("order of nodes", nodes.shape[1]).permutation(nodes.shape[1])
             return np.broadcast_to(permutation, nodes.shape)
         return leja(nodes)
 

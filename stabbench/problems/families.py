@@ -13,10 +13,11 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from stabbench.arithmetic.streams import stream
 from stabbench.errors import InputError, MissingError
 from stabbench.files import MAX_ENTRIES, Input
 
-_MATRIX, _VECTOR = 1, 2  # streams of one seed
+_MATRIX, _VECTOR = "data matrix", "data vectors"
 _LABELLED = "digits, breast-cancer and .npz or .mat files with arrays X and y"
 
 _ROWS = {"help": "number of rows of the data matrix"}
@@ -263,10 +264,10 @@ class IllScaled(Data):
         return array
 
 
-def _generator(seed: int, stream: int) -> np.random.Generator:
-    """Return the random generator of a seed; streams are independent."""
+def _generator(seed: int, purpose: str) -> np.random.Generator:
+    """Return the random generator of a seed; those of different purposes are independent."""
     check_whole("data", "seed", seed, least=0)
-    return np.random.default_rng(np.random.SeedSequence([operator.index(seed), stream]))
+    return stream(purpose, seed)
 
 
 def _rotate(array: NDArray[np.float64], rank: int, rng: np.random.Generator) -> None:

@@ -7,6 +7,7 @@ import numpy as np
 
 from stabbench.arithmetic import exact, multiprecision
 from stabbench.arithmetic.precision import Precision
+from stabbench.arithmetic.streams import stream
 from stabbench.codes.base import System
 from stabbench.codes.gradient.base import Held
 from stabbench.errors import InputError, MissingError
@@ -128,7 +129,7 @@ def softmax_gradients(features: Array, labels: Array, parts: int, seed: int) -> 
         raise InputError(f"labels: {classes} classes; allowed are at most {MAX_ENTRIES // rows}")
     one_hot = np.zeros((samples, classes))
     one_hot[np.arange(samples), labels] = 1.0
-    random = np.random.default_rng([seed, 23])
+    random = stream("point of gradients", seed)
     weights = 0.1 * random.standard_normal((columns, classes))
     scores = features @ weights
     odds = np.exp(scores - scores.max(axis=1, keepdims=True))

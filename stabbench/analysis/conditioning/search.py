@@ -9,6 +9,7 @@ from stabbench.analysis.conditioning.compiled import compiled
 from stabbench.analysis.conditioning.elimination import Layout, complete_block, push
 from stabbench.analysis.conditioning.scan import workspace
 from stabbench.analysis.conditioning.visit import Task
+from stabbench.arithmetic.streams import stream
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Pattern = tuple[int, ...]
@@ -127,7 +128,7 @@ def prefixes(n: int, s: int, coordinates: int) -> list[Array]:
     if s < 2:
         return []
     count = int(np.clip(PREFIX_WORK / (coordinates * n**2), 8, PREFIXES))
-    random = np.random.default_rng([n, s])
+    random = stream("prefixes of a search", n, s)
     return [np.sort(random.choice(n, s - 2, replace=False)) for _ in range(count)]
 
 

@@ -24,6 +24,7 @@ from stabbench.analysis.conditioning.spectral import (
 from stabbench.analysis.conditioning.tally import NAMED, Tally
 from stabbench.analysis.conditioning.visit import TOLERANCE, Task, visit
 from stabbench.arithmetic.coefficients import Coefficients
+from stabbench.arithmetic.streams import stream
 from stabbench.errors import InputError
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -255,7 +256,7 @@ def _by_search(task: Task, budget: Budget) -> Survey:
     """Worst of a search; mean and quantiles of a uniform random sample."""
     began = time.perf_counter()
     bad = search(task)
-    random = np.random.default_rng([task.n, task.s])
+    random = stream("sample of a survey", task.n, task.s)
     drawn = np.array([random.choice(task.n, task.s, replace=False) for _ in range(budget.sample)])
     patterns = np.sort(np.concatenate([bad.patterns, drawn]), axis=1)
     kappa_2, kappa_F = task.kappa(patterns)

@@ -9,6 +9,7 @@ import numpy as np
 import scipy.linalg
 
 from stabbench.arithmetic.coefficients import Coefficients
+from stabbench.arithmetic.streams import stream
 from stabbench.codes.gradient.base import GradientCode, cyclic_placement
 from stabbench.codes.gradient.parts import Part
 
@@ -57,7 +58,7 @@ class CyclicRepetition(GradientCode):
     def check_matrix(self) -> Array:
         """H (s x n), float64; its rows sum to zero exactly."""
         s, n = self.stragglers, self.n
-        random = np.random.default_rng([self.seed, n, s, 13])
+        random = stream("code cyclic-repetition", self.seed, n, s)
         H = np.round(random.standard_normal((s, n)) * GRID) / GRID
         H[:, -1] = -H[:, :-1].sum(axis=1)
         return H

@@ -11,6 +11,7 @@ import numpy as np
 from stabbench.arithmetic.coefficients import Coefficients
 from stabbench.arithmetic.exact import rank
 from stabbench.arithmetic.modular import full_rank, residues
+from stabbench.arithmetic.streams import stream
 from stabbench.codes.nodes import nodes
 from stabbench.errors import InputError
 from stabbench.files import Input, read_array
@@ -86,7 +87,7 @@ def drawn(name: str, d: int, m: int, seed: int) -> Array:
     >>> drawn("systematic-gaussian", 3, 2, 0)[:2].tolist()
     [[1.0, 0.0], [0.0, 1.0]]
     """
-    random = np.random.default_rng([seed, d, m, len(name)])
+    random = stream(f"generator {name}", seed, d, m)
     if name == "gaussian":
         return random.standard_normal((d, m))
     return np.vstack([np.eye(m), random.standard_normal((d - m, m))])

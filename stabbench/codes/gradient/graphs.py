@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from stabbench.arithmetic.streams import stream
 from stabbench.codes.gradient.approximate import ApproximateCode, EqualWeights
 from stabbench.errors import InputError
 
@@ -36,7 +37,8 @@ def regular_graph(d: int, vertices: int, seed: int, what: str) -> list[Edge]:
             "2 <= d < vertices, d * vertices even"
         )
     for attempt in range(100):
-        graph = nx.random_regular_graph(d, vertices, seed=seed + 1000 * attempt)
+        random = stream("graph tried again", seed, attempt) if attempt else seed
+        graph = nx.random_regular_graph(d, vertices, seed=random)
         if nx.is_connected(graph):
             return sorted((min(a, b), max(a, b)) for a, b in graph.edges)
     raise InputError(f"{what}: d={d}, seed={seed} give no connected graph; allowed is another seed")

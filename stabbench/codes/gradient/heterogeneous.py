@@ -8,6 +8,7 @@ import flint
 import numpy as np
 
 from stabbench.arithmetic.coefficients import Coefficients
+from stabbench.arithmetic.streams import stream
 from stabbench.codes.gradient.base import GradientCode, constant
 from stabbench.codes.gradient.parts import Part
 from stabbench.codes.nodes import Nodes, check, is_complex, nodes
@@ -134,7 +135,7 @@ class Heterogeneous(GradientCode):
         K = self.n if self.K is None else self.K
         if K < 1:
             raise InputError(f"heterogeneous: K={K}; allowed is K >= 1")
-        random = np.random.default_rng([self.seed, self.n, K, 17])
+        random = stream("code heterogeneous", self.seed, self.n, K)
         held = np.zeros((self.n, K), dtype=bool)
         for i in range(K):
             base = (i + np.arange(self.stragglers + self.m)) % self.n

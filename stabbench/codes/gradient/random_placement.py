@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from stabbench.arithmetic.streams import stream
 from stabbench.codes.gradient.approximate import EqualWeights
 from stabbench.errors import InputError
 
@@ -62,7 +63,7 @@ class Bernoulli(EqualWeights):
     @functools.cached_property
     def placement(self) -> Array:
         """Independent entries."""
-        random = np.random.default_rng([self.seed, self.n, self.partitions, 19])
+        random = stream("code bernoulli", self.seed, self.n, self.partitions)
         return random.random((self.n, self.partitions)) < self.d / self.partitions
 
     def weight(self, survivors: int) -> Fraction:
@@ -120,7 +121,7 @@ class Stochastic(EqualWeights):
     @functools.cached_property
     def placement(self) -> Array:
         """The d distinct workers of every partition."""
-        random = np.random.default_rng([self.seed, self.n, self.d, 29])
+        random = stream("code stochastic", self.seed, self.n, self.d)
         held = np.zeros((self.n, self.n), dtype=bool)
         for i in range(self.n):
             held[random.permutation(self.n)[: self.d], i] = True

@@ -8,6 +8,7 @@ import flint
 import numpy as np
 
 from stabbench.arithmetic.coefficients import Coefficients
+from stabbench.arithmetic.streams import stream
 from stabbench.codes.gradient.base import (
     GradientCode,
     constant,
@@ -125,7 +126,7 @@ class YeAbbe(GradientCode):
         """V, transposed: row j belongs to worker j."""
         n, N = self.n, self.height
         if self.variant == "gaussian":
-            draw = np.random.default_rng([self.seed, n, N, 11]).standard_normal((N, n))
+            draw = stream("code ye-abbe", self.seed, n, N).standard_normal((N, n))
             return draw.T.tolist()
         if self.variant == "chebyshev":
             turns = [[flint.fmpq((2 * j + 1) * k, 2 * n) for k in range(N)] for j in range(n)]

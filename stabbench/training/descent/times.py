@@ -10,6 +10,7 @@ from stabbench.analysis.timemodel import (
     expected_time,
     nested_times,
 )
+from stabbench.arithmetic.streams import stream
 from stabbench.codes.gradient.base import GradientCode
 from stabbench.codes.gradient.block_coordinate import BlockCoordinate
 from stabbench.codes.gradient.nested import Nested
@@ -17,7 +18,6 @@ from stabbench.errors import InputError
 from stabbench.grammar import bind, canonical, near, parse
 
 Array = np.ndarray[Any, np.dtype[Any]]
-STREAM = 37
 NAME = "shifted"
 
 
@@ -66,7 +66,7 @@ def worker_times(
     >>> worker_times(TimeModel(), None, n=3, steps=2, seed=0).shape
     (2, 3)
     """
-    x, y = model.draw(np.random.default_rng([seed, STREAM]), (steps, n))
+    x, y = model.draw(stream("worker times", seed), (steps, n))
     load, reduction = sizes(code)
     return np.asarray(load * x + y / reduction)
 
@@ -75,7 +75,7 @@ def iteration_times(
     model: TimeModel, code: GradientCode | None, n: int, steps: int, seed: int
 ) -> Array:
     """When the master can decode, shape (steps,), for the draws of `worker_times`."""
-    x, y = model.draw(np.random.default_rng([seed, STREAM]), (steps, n))
+    x, y = model.draw(stream("worker times", seed), (steps, n))
     if isinstance(code, Nested):
         return nested_times(code, x, y)
     if isinstance(code, BlockCoordinate):

@@ -9,6 +9,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from stabbench.arithmetic.streams import stream
 from stabbench.errors import InputError
 from stabbench.grammar import near
 from stabbench.training.gossip import kernels
@@ -20,7 +21,6 @@ Array = NDArray[Any]
 Form = Literal["difference", "sum", "sum-complement"]
 Accumulation = Literal["naive", "rounding-aware", "two-term", "kahan"]
 Sender = Literal["rounded", "unrounded"]
-MASK_STREAM, BATCH_STREAM = 2, 3
 
 
 @dataclasses.dataclass(frozen=True)
@@ -146,7 +146,7 @@ class Channel:
         self.work = formats.work
         self.model, self.memory = formats.code(formats.model), formats.code(formats.memory)
         self.wire = Wire(formats.code(formats.wire), formats.wire_bits)
-        self.rng = np.random.default_rng([seed, MASK_STREAM])
+        self.rng = stream("gossip masks", seed)
         self.start, self.sender = mixing.start, mixing.sender
         self.set_rate(setting.rate)
         self.eta = self.work.type(setting.consensus)

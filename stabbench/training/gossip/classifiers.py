@@ -6,13 +6,13 @@ from typing import ClassVar
 
 import numpy as np
 
+from stabbench.arithmetic.streams import stream
 from stabbench.errors import InputError
 from stabbench.files import Input
 from stabbench.grammar import bind, canonical, near, parse
 from stabbench.problems.data import dataset, labelled
 from stabbench.problems.families import Data
 from stabbench.training.gossip.problems import (
-    DATA_STREAM,
     Array,
     LeastSquares,
     Local,
@@ -114,7 +114,7 @@ class PerceptronLocal(SoftmaxLocal):
 
     def start(self) -> Array:
         """A random point of the usual scale, the same for all workers."""
-        rng = np.random.default_rng([self.seed, DATA_STREAM, 1])
+        rng = stream("gossip start", self.seed)
         inputs = int(self.features.shape[2])
         first = rng.standard_normal(inputs * self.hidden) / np.sqrt(inputs)
         second = rng.standard_normal(self.hidden * self.classes) / np.sqrt(self.hidden)
@@ -152,7 +152,7 @@ class PerceptronLocal(SoftmaxLocal):
         """The largest curvature of any f_i at the start, by power iteration: an estimate."""
         x = np.tile(self.start(), (self.workers, 1))
         here, step = self.gradient(x), 1e-5
-        v = np.random.default_rng([self.seed, DATA_STREAM, 2]).standard_normal(x.shape)
+        v = stream("gossip curvature", self.seed).standard_normal(x.shape)
         size = np.ones((self.workers, 1))
         for _ in range(30):
             v /= np.linalg.norm(v, axis=1, keepdims=True)
@@ -224,7 +224,7 @@ class Softmax(Problem):
 
     def _dealt(self, n: int, seed: int) -> tuple[Array, Array]:
         features, classes = self._labelled(n)
-        rng = np.random.default_rng([seed, DATA_STREAM])
+        rng = stream("gossip data", seed)
         order = deal(classes, self.label_skew, rng)
         m = len(order) // n
         # what is left over is left out evenly, not the last label

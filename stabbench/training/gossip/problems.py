@@ -12,11 +12,11 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from stabbench.arithmetic.streams import stream
 from stabbench.errors import InputError
 from stabbench.files import Input
 
 Array = NDArray[Any]
-DATA_STREAM = 1
 
 
 @dataclasses.dataclass(frozen=True)
@@ -266,7 +266,7 @@ class _Synthetic(Problem):
 
     def _draw(self, n: int, seed: int) -> tuple[Array, Array]:
         """Features (n, m, d) and the noisy scores (n, m) of a planted solution."""
-        rng = np.random.default_rng([seed, DATA_STREAM])
+        rng = stream("gossip data", seed)
         d, count = self.dimension, n * self.samples
         planted = rng.standard_normal(d) / np.sqrt(d)
         features = rng.standard_normal((count, d))

@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from stabbench.arithmetic.streams import stream
 from stabbench.errors import InputError, require_least
 from stabbench.training.gossip import kernels
-from stabbench.training.gossip.channel import BATCH_STREAM, Channel, Setting, State
+from stabbench.training.gossip.channel import Channel, Setting, State
 from stabbench.training.gossip.limits import Load
 from stabbench.training.gossip.methods import Method
 from stabbench.training.gossip.problems import Local
@@ -189,7 +190,7 @@ class _Simulation:
         self.pooled, self.local = local.pooled(), local.cast(self.channel.work)
         self.state = method.state(self.channel, local.start())
         self.start = self.state.x.copy()
-        self.batches = np.random.default_rng([run.seed, BATCH_STREAM])
+        self.batches = stream("gossip batches", run.seed)
         self.block = np.empty((0, local.workers, run.batch), np.int64)
         size = self.start.size if run.invariants else 0
         self.increments = np.zeros(size), np.zeros(size)

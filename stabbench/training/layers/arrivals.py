@@ -6,11 +6,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from stabbench.arithmetic.streams import stream
 from stabbench.errors import InputError
 from stabbench.grammar import bind, canonical, near, parse
 
 Array = np.ndarray[Any, np.dtype[Any]]
-STREAM = 31
 
 
 @dataclasses.dataclass(frozen=True)
@@ -53,7 +53,7 @@ class Random(Arrivals):
 
     def patterns(self, n: int, stragglers: int, steps: int, seed: int) -> Array:
         """The n - s workers of the smallest random keys."""
-        keys = np.random.default_rng([seed, STREAM]).random((steps, n))
+        keys = stream("arrivals", seed).random((steps, n))
         return _first(keys, n - stragglers)
 
 
@@ -89,7 +89,7 @@ class Latency(Arrivals):
 
     def patterns(self, n: int, stragglers: int, steps: int, seed: int) -> Array:
         """The n - s workers of the least times."""
-        random = np.random.default_rng([seed, STREAM])
+        random = stream("arrivals", seed)
         factors = np.exp(self.spread * random.standard_normal(n))
         times = factors * (self.shift + random.standard_exponential((steps, n)) / self.rate)
         return _first(times, n - stragglers)

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from stabbench.arithmetic.streams import stream
 from stabbench.errors import InputError
 from stabbench.problems.families import Data
 from stabbench.problems.registry import data as build_data
 from stabbench.problems.registry import data_spec
 
 Array = np.ndarray[Any, np.dtype[Any]]
-SPLIT, INITIAL, ORDER = 11, 12, 13
 TEST_SHARE = 0.2
 
 
@@ -73,7 +73,7 @@ def _split(source: Data, seed: int) -> Examples:
     found, numbers = np.unique(labels, return_inverse=True)
     if len(found) < 2:
         raise InputError(f"{where}: one class only; allowed are two or more")
-    order = np.random.default_rng([seed, SPLIT]).permutation(len(numbers))
+    order = stream("split of samples", seed).permutation(len(numbers))
     cut = round(TEST_SHARE * len(numbers))
     train, test = order[cut:], order[:cut]
     centre, scale = features[train].mean(axis=0), features[train].std(axis=0)
@@ -92,7 +92,7 @@ def initial_weights(widths: tuple[int, ...], seed: int) -> list[Array]:
     >>> [W.shape for W in initial_weights((64, 8, 10), seed=0)]
     [(8, 64), (10, 8)]
     """
-    random = np.random.default_rng([seed, INITIAL])
+    random = stream("initial weights", seed)
     return [
         random.standard_normal((outputs, inputs)) * np.sqrt(2 / inputs)
         for inputs, outputs in itertools.pairwise(widths)
@@ -107,7 +107,7 @@ def batches(samples: int, size: int, steps: int, seed: int) -> list[Array]:
     >>> [len(batch) for batch in batches(10, 4, 3, seed=0)]
     [4, 4, 4]
     """
-    random = np.random.default_rng([seed, ORDER])
+    random = stream("order of samples", seed)
     found: list[Array] = []
     while len(found) < steps:
         order = random.permutation(samples)
