@@ -211,6 +211,25 @@ def test_block_sizes_follow_the_order_statistics() -> None:
         assert abs((q + 1) * sizes[q] - share) < 40
 
 
+@pytest.mark.parametrize("entries", [1, 5, 17, 100, 640])
+@pytest.mark.parametrize(("n", "s"), [(4, 0), (6, 2), (9, 3), (12, 0), (5, 4)])
+@pytest.mark.parametrize("times", ["mu=1,t0=1", "mu=1/50,t0=7/3", "mu=3,t0=0"])
+def test_block_sizes_are_whole_by_largest_remainders(
+    times: str, n: int, s: int, entries: int
+) -> None:
+    code: Any = sb.code(f"block-coordinate[{times}]", n=n, stragglers=s)
+    speed = [1 / code.order_statistic(n - q) for q in range(s, n)]
+    gain = [one - two for one, two in zip(speed, [0, *speed], strict=False)]
+    share = [rise / q for q, rise in enumerate(gain, start=s + 1)]
+    quotas = [entries * x / sum(share) for x in share]
+    sizes = code.sizes(entries)
+    assert sum(sizes) == entries
+    least = [quota - size for quota, size in zip(quotas, sizes, strict=True) if size <= quota]
+    most = [size - quota for quota, size in zip(quotas, sizes, strict=True) if size > quota]
+    assert all(gap < 1 for gap in least + most)
+    assert not most or 1 - max(most) >= max(least, default=0)
+
+
 def test_blocks_decode_as_their_messages_arrive() -> None:
     code: Any = sb.code("block-coordinate", n=4, stragglers=1)
     double = precision("float64")

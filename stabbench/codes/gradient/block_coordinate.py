@@ -24,8 +24,9 @@ class BlockCoordinate(GradientCode):
     q runs from s to n - 1 and workers send their blocks in this order, so that
     (q+1) x_q = E[T_(n)] (1 / E[T_(n-q)] - 1 / E[T_(n+1-q)]) x_0 makes all blocks due at the same
     expected moment; with s > 0 the first block takes the place of x_0. Worker times are shifted
-    exponentials, E[T_(q)] = (H_n - H_(n-q)) / mu + t0. Sizes are rounded down, the remainder goes
-    to the largest block.
+    exponentials, E[T_(q)] = (H_n - H_(n-q)) / mu + t0. Sizes are whole by largest remainders
+    (Hamilton's method): rounded down, then one more for those that lost most, so that none is as
+    much as one entry away from its share.
 
     Parameters
     ----------
@@ -38,7 +39,7 @@ class BlockCoordinate(GradientCode):
     Examples
     --------
     >>> BlockCoordinate(4, 0, mu=Fraction(1), t0=Fraction(1)).sizes(100)
-    [67, 15, 10, 8]
+    [66, 16, 10, 8]
     """
 
     mu: Fraction = dataclasses.field(default=Fraction(1), metadata={"help": "rate of worker times"})
@@ -98,8 +99,12 @@ class BlockCoordinate(GradientCode):
         speed = [1 / self.order_statistic(n - q) for q in range(s, n)]
         share = [speed[0] / (s + 1)]
         share += [(speed[u] - speed[u - 1]) / (s + u + 1) for u in range(1, n - s)]
-        whole = [int(entries * x / sum(share)) for x in share]
-        whole[whole.index(max(whole))] += entries - sum(whole)
+        quotas = [entries * x / sum(share) for x in share]
+        whole = [int(quota) for quota in quotas]
+        # what rounding down leaves: one each to the largest remainders, the first ones at ties
+        largest = sorted(range(len(quotas)), key=lambda q: whole[q] - quotas[q])
+        for q in largest[: entries - sum(whole)]:
+            whole[q] += 1
         return whole
 
     @functools.cached_property
