@@ -4,6 +4,7 @@ import dataclasses
 import errno
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -15,6 +16,9 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
+import stabbench as sb
+from stabbench.arithmetic.kernels import checked
+from stabbench.arithmetic.precision import ALLOWED
 from stabbench.cli import VERBS
 from stabbench.cli.options import described
 from stabbench.cli.train import KINDS
@@ -341,14 +345,14 @@ def test_presets_can_be_planned(preset: str) -> None:
 
 
 def test_every_name_that_is_listed_can_be_explained() -> None:
-    for kind in ("codes", "decoders", "problems", "data"):
+    for kind in ("codes", "decoders", "problems", "data", "precisions"):
         for line in run("list", kind).out.splitlines():
             name = line.split()[0]
             done = run("info", name)
             assert done.status == 0, name
             assert done.out.splitlines()[0].split()[0] == name
-            assert "parameters" in done.out
-    for kind in ("precisions", "patterns", "presets"):
+            assert "parameters" in done.out or kind == "precisions"
+    for kind in ("patterns", "presets"):
         assert run("list", kind).out
 
 
@@ -374,6 +378,27 @@ def test_groups_filter_codes() -> None:
     }
     assert {"gaussian", "haar"} <= both < mds
     assert "replication" not in mds
+
+
+def test_longdouble_is_called_what_it_is(tmp_path: Path) -> None:
+    one, bits = np.longdouble(1), 0
+    while one + np.ldexp(one, -bits) > one:
+        bits += 1
+    np.save(tmp_path / "wide.npy", np.full((6, 4), one + np.ldexp(one, 1 - bits)))
+    found = [run("list", "precisions"), run("doctor")]
+    record = sb.evaluate("dct", n=4, stragglers=1, data=str(tmp_path / "wide.npy"))
+    with pytest.raises(TypeError) as fault:
+        checked(np.ones(1, np.longdouble), np.dtype(np.clongdouble))
+    texts = [*(done.out for done in found), " ".join(record.notes), str(fault.value)]
+    assert not any(re.search("float128|complex256|float96|float80", text) for text in texts)
+    if "longdouble" not in ALLOWED:
+        assert f"its significand has {bits} bits" in texts[1]
+        return
+    texts.append(run("info", "longdouble").out)
+    words = "longdouble (" + {64: "x87 extended, 64", 113: "IEEE quadruple, 113"}.get(bits, "")
+    assert all(words in text for text in texts)
+    for text in (texts[0], texts[1], texts[-1]):
+        assert f"stored with {bits} bits of significand (u = 2^-{bits})" in text
 
 
 def test_doctor_finds_no_fault_here() -> None:

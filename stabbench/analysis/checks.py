@@ -35,6 +35,7 @@ from stabbench.codes.registry import code as build
 from stabbench.codes.shift_add import ShiftAdd, survivor_sets
 from stabbench.decoders.dense import Solve
 from stabbench.errors import InputError
+from stabbench.files.types import type_name
 from stabbench.problems.base import Exact
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -196,11 +197,12 @@ def _dtype(code: Code, chosen: Precision) -> tuple[bool, str]:
         shares = system.encoders[0].apply(blocks, chosen)
     allowed = (chosen.storage_dtype(False), chosen.storage_dtype(True))
     if shares.dtype not in allowed:
-        return False, f"shares are {shares.dtype}; allowed: {' or '.join(map(str, allowed))}"
+        names = " or ".join(map(type_name, allowed))
+        return False, f"shares are {type_name(shares.dtype)}; allowed: {names}"
     finite = np.isfinite(shares)
     if not np.array_equal(chosen.store(shares)[finite], shares[finite]):
         return False, f"shares hold numbers that {chosen.name} cannot store"
-    return True, f"shares are {shares.dtype}, rounded to {chosen.storage.name}"
+    return True, f"shares are {type_name(shares.dtype)}, rounded to {chosen.storage.name}"
 
 
 def _linear(system: System) -> tuple[bool, str]:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from stabbench.arithmetic.precision import Precision
+from stabbench.files.types import type_name
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -29,7 +30,8 @@ def checked(array: Array, dtype: np.dtype[Any]) -> Array:
     TypeError: a kernel returned float32 where float64 was asked for
     """
     if array.dtype != dtype:
-        raise TypeError(f"a kernel returned {array.dtype} where {dtype} was asked for")
+        found, asked = type_name(array.dtype), type_name(dtype)
+        raise TypeError(f"a kernel returned {found} where {asked} was asked for")
     return array
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from stabbench.errors import InputError
+from stabbench.files.types import type_name
 
 __all__ = ["ALLOWED", "Format", "Precision", "precision"]
 
@@ -195,6 +196,16 @@ class Precision:
     storage: Format
     work: np.dtype[Any]
     decode: np.dtype[Any]
+
+    @property
+    def description(self) -> str:
+        """Bits of the significand that is stored, and the types of the arithmetic, in words."""
+        bits = self.storage.p
+        work, decode = type_name(self.work), type_name(self.decode)
+        both = f"computed and decoded in {work}"
+        return f"stored with {bits} bits of significand (u = 2^-{bits}), " + (
+            both if work == decode else f"computed in {work}, decoded in {decode}"
+        )
 
     @property
     def unit(self) -> float:

@@ -26,9 +26,10 @@ def list_command(kind: str, groups: tuple[str, ...]) -> None:
 
 
 @click.command("info")
-@click.argument("name", metavar="CODE|DECODER|PROBLEM|DATA")
+@click.argument("name", metavar="CODE|DECODER|PROBLEM|DATA|PRECISION")
 def info_command(name: str) -> None:
-    """Explain a code, decoder, problem or data family: definition, source, parameters, defaults."""
+    """Explain a code, decoder, problem, data family or precision: definition, source, defaults."""
+    from stabbench.arithmetic.precision import ALLOWED, precision
     from stabbench.codes.registry import CODES
     from stabbench.decoders.registry import DECODERS
     from stabbench.problems.data import FAMILIES
@@ -50,8 +51,11 @@ def info_command(name: str) -> None:
             also = [alias for alias, meant in aliases.items() if meant == own]
             found.append(_explanation(noun, members[own], also))
             allowed |= set(_parameters(noun, members[own]))
+    if name in ALLOWED:
+        found.append(f"{name} (precision)\n\n{precision(name).description}")
     if not found:
         known = {word for _, members, aliases in kinds for word in (*members, *aliases)}
+        known |= set(ALLOWED)
         raise InputError(f"unknown name {name!r}; {near(spec.name, known)}")
     for key, _ in spec.parameters:
         if key not in allowed:
@@ -118,7 +122,7 @@ def _rows(kind: str, groups: set[str]) -> list[tuple[str, str]]:
     if kind == "precisions":
         from stabbench.arithmetic.precision import ALLOWED, precision
 
-        return [(name, _precision(precision(name))) for name in ALLOWED]
+        return [(name, precision(name).description) for name in ALLOWED]
     if kind == "patterns":
         from stabbench.analysis.survivors import POLICIES
 
@@ -126,10 +130,3 @@ def _rows(kind: str, groups: set[str]) -> list[tuple[str, str]]:
     from stabbench.sweeps.grid import presets
 
     return [(name, text.splitlines()[0].lstrip("# ")) for name, text in presets().items()]
-
-
-def _precision(chosen: Any) -> str:
-    return (
-        f"stored with {chosen.storage.p} bits (u = 2^-{chosen.storage.p}), computed in "
-        f"{chosen.work}, decoded in {chosen.decode}"
-    )

@@ -24,6 +24,7 @@ from stabbench.files.delimited import listed, parse_table
 from stabbench.files.inputs import Input
 from stabbench.files.matrix_market import parse_market, unpacked
 from stabbench.files.paths import SELECTABLE, SUFFIXES, locate, suffix_of
+from stabbench.files.types import type_name
 from stabbench.files.variables import Contents
 
 MAX_ENTRIES: Final = 2**26
@@ -202,7 +203,7 @@ def _check_finite(array: NDArray[Any], where: str, allowed: str) -> None:
 def _working(array: NDArray[Any], where: str) -> tuple[NDArray[Any], list[str]]:
     """Convert to float64 or complex128 and say what that did."""
     notes = []
-    kind, name = array.dtype.kind, array.dtype.newbyteorder("=").name
+    kind, name = array.dtype.kind, type_name(array.dtype.newbyteorder("="))
     working = np.dtype(np.complex128 if kind == "c" else np.float64)
     with np.errstate(over="ignore", under="ignore"):
         converted = np.ascontiguousarray(array, dtype=working)

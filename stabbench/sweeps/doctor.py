@@ -8,7 +8,7 @@ import numpy as np
 
 from stabbench.analysis.checks import Finding
 from stabbench.arithmetic import dense, exact
-from stabbench.arithmetic.precision import ALLOWED
+from stabbench.arithmetic.precision import ALLOWED, precision
 from stabbench.files.caches import writable
 
 
@@ -19,10 +19,7 @@ def examine() -> Iterator[Finding]:
     yield _numpy_trap()
     yield _kernels()
     yield _caches()
-    has = "longdouble" in ALLOWED
-    yield Finding(
-        "longdouble", True, "wider than float64" if has else "is float64 here: not offered"
-    )
+    yield _longdouble()
 
 
 def hilbert_error(solver: object) -> float:
@@ -63,6 +60,14 @@ def _kernels() -> Finding:
         if np.finfo(dtype).dtype == np.float64:
             dense.elimination_size(matrix)
     return Finding("compiled kernels", True, "QR and elimination, real and complex")
+
+
+def _longdouble() -> Finding:
+    if "longdouble" in ALLOWED:
+        return Finding("longdouble", True, precision("longdouble").description)
+    bits = np.finfo(np.longdouble).nmant + 1
+    detail = f"not offered: its significand has {bits} bits, as float64's"
+    return Finding("longdouble", True, detail)
 
 
 def _caches() -> Finding:
