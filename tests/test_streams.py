@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 
 from stabbench.arithmetic.streams import stream
-from stabbench.errors import InputError
+from stabbench.errors import InputError, MissingError
+from stabbench.problems.data import FAMILIES, dataset
+from stabbench.problems.families import Gaussian
 
 PACKAGE = Path(__file__).parents[1] / "stabbench"
 SEEDS = range(51)
@@ -17,14 +19,15 @@ PURPOSES = {
     **dict.fromkeys(("split of samples", "initial weights", "order of samples"), (SEEDS,)),
     **dict.fromkeys(("noise on replies", "arrivals", "worker times"), (SEEDS,)),
     **dict.fromkeys(("noise on shares", "graph tried again"), (SEEDS, INDEX)),
-    "data of a self-test": (INDEX, INDEX),
+    "data of a self-test": (range(20),),
     "random survivors": (SEEDS, N, K),
     "expected time": (SEEDS, N, (2, 3, 20_000)),
     "code khatri-rao": (SEEDS, N, K, (1, 2, 11)),
     **dict.fromkeys(("prefixes of a search", "sample of a survey"), (SEEDS, K)),
     **dict.fromkeys(("sets of a selection", "sets of a shift table"), (SEEDS, K)),
     "order of nodes": (range(1, 51),),
-    **dict.fromkeys(("start of Lanczos iteration", "signs of row sums", "signs of norms"), ()),
+    "start of Lanczos iteration": (),
+    **dict.fromkeys(("signs of row sums", "signs of norms", "points of an identity"), ()),
     **dict.fromkeys(
         [
             f"code {name}"
@@ -90,7 +93,11 @@ def test_every_seed_of_the_package_is_a_purpose_of_this_list() -> None:
 def test_gossip_draws_for_its_own_purposes_alone() -> None:
     gossip = PACKAGE / "training" / "gossip"
     assert drawn_in(gossip) == set(GOSSIP)
-    assert not any("problems.families" in path.read_text() for path in gossip.rglob("*.py"))
+    drawn = [family for family in FAMILIES.values() if family.__module__ == Gaussian.__module__]
+    for family in drawn:
+        with pytest.raises(MissingError, match="no labels"):
+            dataset(family())
+    assert len(drawn) == 4
 
 
 @pytest.mark.parametrize("purpose", ["data matrix", "noise on shares"])

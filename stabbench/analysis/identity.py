@@ -15,6 +15,7 @@ from stabbench.analysis.product import sums
 from stabbench.arithmetic.balls import adjoint
 from stabbench.arithmetic.coefficients import Coefficients
 from stabbench.arithmetic.integers import embedded
+from stabbench.arithmetic.streams import stream
 from stabbench.codes.base import System
 from stabbench.codes.gradient.base import GradientCode, entries
 from stabbench.codes.gradient.parts import Part
@@ -202,7 +203,7 @@ def claim(system: System) -> Claim:
         return Claim([Piece(reply, images, system.target)], sums(system))
     if isinstance(system, FunctionSystem):
         count = encoders[0].shape[1]
-        points = np.random.default_rng(37).integers(-(2**31), 2**31, (count, POINTS)).tolist()
+        points = stream("points of an identity").integers(-(2**31), 2**31, (count, POINTS)).tolist()
         images = _powers(encoders[0], points, system.degree or 1)
         wanted = _powers(identity(count), points, system.degree or 1)
         return Claim([Piece(reply, images, system.target)], wanted)

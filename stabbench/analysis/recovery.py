@@ -11,6 +11,7 @@ from stabbench.analysis.structures import structure_of
 from stabbench.analysis.survivors import Auto
 from stabbench.arithmetic.precision import precision
 from stabbench.arithmetic.products import multiply_pairs
+from stabbench.arithmetic.streams import stream
 from stabbench.codes.base import Code, LinearCode
 from stabbench.codes.gradient.base import GradientCode, Held
 from stabbench.codes.lagrange import FunctionSystem
@@ -49,7 +50,7 @@ def encoders_agree(code: Code) -> Verdict:
             if problem == "matvec" and isinstance(code, LinearCode):
                 stated = code.generator
             matrix = stated.rounded("float64")
-            random = np.random.default_rng(5)
+            random = stream("data of a self-test", 5)
             blocks = random.integers(-8, 9, (encoder.unknowns, LENGTH, 1)).astype(float)
             shares = encoder.apply(blocks, exact)
             expected = np.tensordot(matrix, blocks, axes=1)
@@ -151,7 +152,7 @@ def integers_return(code: ShiftAdd, limit: int, problem: str) -> Verdict:
     """Whether a zigzag gives integers back: its subtractions are exact, so that D Phi = I."""
     system, exact = code.system(problem), precision("float64")
     patterns = Auto(limit=limit).patterns(code.n, code.stragglers)
-    random = np.random.default_rng(6)
+    random = stream("data of a self-test", 6)
     operands = [
         random.integers(-WIDE, WIDE, (encoder.unknowns, LENGTH, 1)).astype(float)
         for encoder in system.encoders
