@@ -54,7 +54,7 @@ class Design:
     kappa, amplification : float
         Worst over the patterns.
     error : dict of str to float
-        Worst relative error per precision; infinite where it overflows.
+        Worst relative error per precision; infinite where it overflows or a set does not decode.
     time : float
         Expected iteration time of the papers' model.
     label : str

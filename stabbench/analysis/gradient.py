@@ -122,8 +122,10 @@ def ideal_products(choice: Choice, code: GradientCode, arrived: Array) -> tuple[
 
 
 def arithmetic_errors(estimates: Array, ideal: tuple[Array, Array], trial: Trial) -> Array:
-    """||estimate - D Phi_F z|| / ||sum|| per pattern, shape (P,)."""
+    """||estimate - D Phi_F z|| / ||sum|| per pattern, shape (P,); inf where z overflowed."""
     z = trial.blocks[0].reshape(len(trial.blocks[0]), -1).astype(np.float64)
+    if not np.isfinite(z).all():
+        return np.full(len(estimates), np.inf)
     hi, lo = exact.product(np.hstack(ideal), np.vstack([z, z]))
     size = exact.norm((trial.exact.hi, trial.exact.lo)) or 1.0
     flat = estimates.reshape(len(estimates), -1)

@@ -1,10 +1,14 @@
 """Errors of estimates against exact pairs, and statistics over patterns and trials."""
 
 import dataclasses
+import math
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
+from stabbench.analysis.structure import Trial
+from stabbench.arithmetic.precision import Precision
 from stabbench.problems.base import Exact
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -148,6 +152,70 @@ class Worst:
         if best is not None and (best.error, -best.trial, -best.pattern) >= key:
             return best
         return cls(key[0], trial, pattern, estimates[at].copy())
+
+
+def of_all(
+    measures: Mapping[str, Any], relative: Array, patterns: Array, decodable: Array
+) -> dict[str, Any]:
+    """Errors over all patterns, infinite where one does not decode, beside those of the others.
+
+    Parameters
+    ----------
+    measures : mapping
+        With the ``digits`` over the patterns that decode, if there are any.
+    relative : array, shape (trials, decodable patterns)
+    patterns : array, shape (P, n)
+    decodable : bool array, shape (P,)
+
+    Returns
+    -------
+    dict
+        ``relative_error_of_all``, and ``digits`` with ``median_of_all`` and ``worst_of_all``.
+
+    Examples
+    --------
+    >>> found = of_all({}, np.array([[1e-7]]), np.eye(2), np.array([True, False]))
+    >>> found["digits"]
+    {'median_of_all': 7.0, 'worst_of_all': -inf}
+    """
+    every = np.full((len(relative), len(patterns)), np.inf)
+    every[:, decodable] = relative
+    error = Statistic.of(every, patterns)
+    counted = {f"{key}_of_all": float(digits(getattr(error, key))) for key in ("median", "worst")}
+    return {"relative_error_of_all": error, "digits": {**measures.get("digits", {}), **counted}}
+
+
+def infinite(patterns: Array) -> dict[str, Any]:
+    """The errors of a case whose coefficients overflow, which every pattern needs."""
+    error = Statistic.of(np.full(len(patterns), np.inf), patterns)
+    none = {"relative_error": error, "digits": {"median": -np.inf, "worst": -np.inf}}
+    every = np.full((1, len(patterns)), np.inf)
+    return none | of_all(none, every, patterns, np.ones(len(patterns), dtype=bool))
+
+
+def cause(trial: Trial, precision: Precision) -> str:
+    """Where a trial with an infinite error first leaves the finite numbers."""
+    form = precision.storage
+    storage = form.name
+    if form.emax < 1024:
+        storage += f" (largest number {math.ldexp(2 - 2.0 ** (1 - form.p), form.emax):.5g})"
+    stages = {
+        f"an operand overflows {storage}": trial.blocks,
+        "the exact result overflows float64": (trial.exact.hi,),
+        f"a share overflows {storage}": trial.shares,
+        f"a reply overflows {storage}": (trial.replies,),
+    }
+    for words, arrays in stages.items():
+        if not all(np.isfinite(array).all() for array in arrays):
+            return words
+    return "decoding overflows or breaks down"
+
+
+def mean_squares(relative: Array) -> Array:
+    """The means over trials of squared errors; infinite where squares are beyond float64."""
+    with np.errstate(over="ignore"):
+        means: Array = np.square(relative).mean(axis=0)
+    return means
 
 
 def distribution(values: Array, points: int = 65) -> list[float]:

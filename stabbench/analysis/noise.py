@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from stabbench.analysis.conditions import operators_of, stored_reply
-from stabbench.analysis.metrics import Statistic
+from stabbench.analysis.metrics import Statistic, mean_squares
 from stabbench.analysis.structure import Choice, Trial
+from stabbench.arithmetic.pairs import norm
 from stabbench.arithmetic.precision import Precision
 from stabbench.arithmetic.streams import stream
 from stabbench.codes.operators import Dense
@@ -60,10 +61,10 @@ class Noise:
             return replies
         deviation = np.full((len(replies), 1, 1), math.sqrt(self.variance))
         if self.model == "relative":
-            deviation = deviation * np.sqrt([[[power(reply)]] for reply in replies])
-        added = deviation * draw(replies, "noise on replies", seed)
-        noisy: Array = precision.store(replies + added)
-        return noisy
+            deviation = deviation * np.array([[[size(reply)]] for reply in replies])
+        with np.errstate(over="ignore", invalid="ignore"):  # replies may have overflowed
+            noisy: Array = replies + deviation * draw(replies, "noise on replies", seed)
+        return precision.store(noisy)
 
     def __str__(self) -> str:
         return f"{self.model}:{self.snr:.15g}"
@@ -119,7 +120,7 @@ def statistics(
         Relative errors.
     trials : list of Trial
     """
-    measures = {"noise_nmse": Statistic.of(np.square(relative).mean(axis=0), patterns)}
+    measures = {"noise_nmse": Statistic.of(mean_squares(relative), patterns)}
     expected = [found for t in trials if (found := formula(noise, choice, patterns, t)) is not None]
     if expected:
         measures["expected_nmse"] = Statistic.of(np.mean(expected, axis=0), patterns)
@@ -149,13 +150,15 @@ def formula(noise: Noise, choice: Choice, patterns: Array, trial: Trial) -> Arra
         return None
     if noise.model == "inputs" and problem not in ("matvec", "matmul"):
         return None
+    if not all(np.isfinite(x).all() for x in (*trial.blocks, trial.replies, trial.exact.hi)):
+        return np.full(len(patterns), np.inf)
     powers = [power(block) for block in trial.blocks]
-    result = power(trial.exact.hi)
     first = 0.0
     if noise.model == "outputs":
-        weights = np.full(len(system.owner), 1 / result)
+        weights = np.full(len(system.owner), 1 / power(trial.exact.hi))
     elif noise.model == "relative":
-        weights = np.array([power(reply) for reply in trial.replies]) / result
+        sizes = np.array([size(reply) for reply in trial.replies])
+        weights = np.square(sizes / size(trial.exact.hi))
     elif problem == "matvec":
         first, weights = 1 / powers[1], np.full(len(system.owner), 1 / powers[0])
     else:
@@ -164,8 +167,14 @@ def formula(noise: Noise, choice: Choice, patterns: Array, trial: Trial) -> Arra
 
 
 def power(array: Array) -> float:
-    """Mean square of the entries."""
-    return float(np.square(np.abs(array.astype(np.result_type(array, np.float64)))).mean())
+    """Mean square of the entries; infinite beyond float64."""
+    with np.errstate(over="ignore"):
+        return float(np.square(np.abs(array.astype(np.result_type(array, np.float64)))).mean())
+
+
+def size(array: Array) -> float:
+    """Root mean square of the entries, where their squares overflow too."""
+    return norm(array) / math.sqrt(array.size)
 
 
 def share_weights(system: Any, powers: list[float]) -> Array:

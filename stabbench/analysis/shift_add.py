@@ -1,6 +1,7 @@
 """Shift-and-add codes: the operator that the decoder applies, its growth, what workers store."""
 
 import itertools
+import math
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from stabbench.analysis.samples_operator import SamplesOperator
 from stabbench.analysis.shift_budget import SamplesDecoding, ZigzagDecoding, shift_budget
 from stabbench.analysis.structure import Choice, Structure, Trial, block_lengths
 from stabbench.arithmetic import zigzag
+from stabbench.arithmetic.pairs import norm
 from stabbench.arithmetic.peeling import Resolution, Undecodable, resolution
 from stabbench.arithmetic.sample_operator import LIMIT, Norms, SampleOperator
 from stabbench.arithmetic.shift_tables import to_units
@@ -203,7 +205,7 @@ def intermediates(choice: Choice, line: Line, pattern: Array, trial: Trial) -> d
     replies = trial.replies.astype(dtype, copy=False)
     (blocks,) = peeling.decode(line.samples(replies))
     exact = to_units(trial.exact.hi, line.chunk)
-    scale = float(np.sqrt(np.mean(np.square(np.abs(trial.exact.hi))))) or 1.0
+    scale = norm(trial.exact.hi) / math.sqrt(trial.exact.hi.size) or 1.0
     with np.errstate(all="ignore"):
         size = np.abs(peeling.in_order(0, blocks)).max(axis=1) / scale
         wrong = np.abs(peeling.in_order(0, blocks - exact)).max(axis=1) / scale

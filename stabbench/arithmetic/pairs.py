@@ -81,7 +81,7 @@ def norm(value: NDArray[Any] | Pair) -> float:
     if largest == 0 or not np.isfinite(largest):
         return float(largest)
     _, exponent = np.frexp(largest)
-    with np.errstate(under="ignore"):
+    with np.errstate(under="ignore", over="ignore"):
         small = np.ldexp(flat, -exponent)
         return float(np.ldexp(np.sqrt(np.sum(small * small)), exponent))
 

@@ -118,8 +118,10 @@ def progress(total: int, shown: Sequence[str], directory: Path) -> Iterator[Any]
 
 
 def _result(record: Any, shown: Sequence[str]) -> str:
-    digits = record.measures.get("digits")
-    result = f"{digits['worst']:.1f} digits" if digits else record.status
+    digits = record.measures.get("digits", {})
+    result = f"{digits['worst']:.1f} digits" if "worst" in digits else record.status
+    if "worst" in digits and record.measures.get("undecodable"):
+        result += f" where decodable, {record.measures['undecodable']:.1%} not"
     reason = f" ({record.reason})" if record.reason else ""
     return f"{words(record.case, shown)}: {result}{reason}"
 

@@ -10,6 +10,9 @@ from stabbench.files.atomic import write_text
 from stabbench.sweeps.case import Record
 from stabbench.sweeps.store import Store
 
+KEPT = ("digits", "test_ratio", "undecodable")
+"""Measures that a baseline keeps."""
+
 
 def load_baseline(directory: str | os.PathLike[str]) -> dict[Path, list[Record]]:
     """The records of every ``*.jsonl`` file in a directory, one file per sweep.
@@ -71,7 +74,7 @@ def write_baseline(directory: str | os.PathLike[str], target: str | os.PathLike[
     lines = []
     for case_id in sorted(store.records):
         record = store.records[case_id]
-        kept = {k: v for k, v in record.measures.items() if k in ("digits", "test_ratio")}
+        kept = {k: v for k, v in record.measures.items() if k in KEPT}
         slim = dataclasses.replace(record, measures=kept, environment="")
         lines.append(json.dumps(slim.to_json(), sort_keys=True, allow_nan=False))
     path = Path(target)

@@ -231,9 +231,12 @@ def _lost(pair: Pair, record: Record, tolerance: float, where: str | os.PathLike
     assert pair.new is not None
     error = record.measures.get("relative_error")
     survivors = list(getattr(error, "worst_survivors", ()))
+    lost = ""
+    if pair.lost is not None:
+        lost = "{1:.1%} of the survivor sets do not decode, baseline {0:.1%}; ".format(*pair.lost)
     return Finding(
         "worse",
-        f"{name_of(pair.case)}: survivors {survivors}: worst digits {pair.new:.2f}, baseline "
+        f"{name_of(pair.case)}: {lost}survivors {survivors}: worst digits {pair.new:.2f}, baseline "
         f"{pair.old:.2f}; allowed >= {pair.old - tolerance:.2f}; "
         f"replay: stabbench show {where} {pair.id} --rerun",
         pair.id,

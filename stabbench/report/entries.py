@@ -100,8 +100,26 @@ class Entry:
         return float(found[field]) if isinstance(found, dict) else None
 
     def digits(self, field: str = "worst") -> float | None:
-        """Correct decimal digits of the median or worst error, -inf on overflow."""
+        """Correct digits of the median or worst error of the sets that decode, -inf on overflow.
+
+        None without such a set.
+        """
         return as_digits(self.value("relative_error", field))
+
+    def kept(self, field: str = "worst") -> float:
+        """The same as a number that ranks: -inf where no set decodes."""
+        found = self.digits(field)
+        return -math.inf if found is None else found
+
+    @property
+    def worst_of_all(self) -> float | None:
+        """Correct digits of the worst error over all sets, -inf where one does not decode."""
+        return -math.inf if self.undecodable else self.digits()
+
+    @property
+    def undecodable(self) -> float:
+        """The share of survivor sets that do not decode."""
+        return self.value("undecodable") or 0.0
 
     @property
     def worst_stragglers(self) -> str | None:

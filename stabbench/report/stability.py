@@ -25,9 +25,12 @@ TERMS = {
     ),
     "digits": "−log₁₀ of the relative error: correct decimal digits. Negative: nothing is left.",
     "median, worst": (
-        "Over all survivor sets and trials of a case. ‘Worst of’ says over which: exhaustive "
-        "(all), symmetric (one of each class), or search (a lower bound of the true worst)."
+        "Of errors and digits: over the survivor sets of a case that decode, and its trials. Of κ₂ "
+        "and amplification: over all sets, ∞ where one does not decode. ‘Worst of’ says over "
+        "which: exhaustive (all), symmetric (one of each class), or search (a lower bound of the "
+        "true worst)."
     ),
+    "worst of all": "Digits over all survivor sets: −∞ where one of them does not decode.",
     "worst stragglers": "Workers whose replies were missing at the worst error, counted from 0.",
     "κ₂": (
         "Condition number of the matrix that is decoded, as the precision stores it. Predicts an "
@@ -81,6 +84,11 @@ def facts(records: Sequence[Record]) -> Iterator[Fact]:
             f"{e.code}, {e.decoder}, n = {e.n}, s = {e.stragglers}",
             f"stragglers {e.worst_stragglers}",
         )
+        lost = [x for x in entries(records) if x.precision == precision and x.undecodable]
+        if lost:
+            most = max(lost, key=lambda x: x.undecodable)
+            share = shown(most.undecodable, "share")
+            details += (f"of sets that decode: not all do of {most.code} ({share} lost)",)
         yield Fact(value, f"worst of {precision}", details)
 
 

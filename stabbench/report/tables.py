@@ -14,12 +14,16 @@ from stabbench.report.table import Column, Table, table
 from stabbench.sweeps.case import Record
 
 SUMMARY_NOTE = (
-    "digits = -log10 of the relative error; worst stragglers are the workers that were missing at "
-    "the worst error"
+    "digits = -log10 of the relative error, over the survivor sets that decode; worst stragglers "
+    "are the workers that were missing at the worst error"
+)
+ALL_NOTE = (
+    "worst of all: over all survivor sets, −∞ where one does not decode; κ₂ and amplification are "
+    "of all sets too, ∞ where one does not decode"
 )
 ADVICE_NOTE = (
-    "ranked by the worst digits over all survivor sets and settings; each code with the decoder "
-    "that keeps most of them; codes that cannot decode some survivor sets come last"
+    "ranked by the worst digits over the survivor sets that decode and all settings; each code "
+    "with the decoder that keeps most of them; codes that cannot decode some sets come last"
 )
 STAGES_NOTE = (
     "stages are relative errors at the worst survivor set; their vectors add up to the error"
@@ -30,13 +34,14 @@ PREDICTED_NOTE = (
     "error of a stage over its own bound, and a large one accuses the stage"
 )
 DRAWS_NOTE = (
-    "worst digits and worst κ₂ over survivor sets, then least, median and greatest over the draws; "
-    "best of: chosen among so many draws by the least singular value, before any error is known"
+    "worst digits over the survivor sets that decode (−∞ if none does) and worst κ₂ over all, then "
+    "least, median and greatest over the draws; best of: chosen among so many draws by the least "
+    "singular value, before any error is known"
 )
 SCREEN = 40
 """Most rows of a table that a terminal shows whole."""
 PLACE = ("n", "stragglers", "precision")
-RANKING = (*PLACE, "rank", "code", "decoder", "digits_worst", "digits_median")
+RANKING = (*PLACE, "rank", "code", "decoder", "digits_worst", "digits_median", "undecodable")
 STATUSES = ("ok", "overflow", "undecodable", "skipped", "failed", "timeout")
 IDENTITY = (
     Column("code", "code", importance=0),
@@ -69,18 +74,20 @@ def summary(records: Iterable[Record]) -> Table:
     ['0']
     """
     known = list(records)
+    some_fail = any(e.undecodable for e in entries(known))
     settings = [key for key in varying(known) if key != "data"]
     columns = (
         *IDENTITY,
         Column("digits_median", "digits median", "digits", 2),
         Column("digits_worst", "digits worst", "digits", 0),
+        *((Column("digits_worst_of_all", "worst of all", "digits", 1),) if some_fail else ()),
         Column("worst_stragglers", "worst stragglers", importance=2),
         Column("error_worst", "worst error", "number", 3),
         Column("kappa_median", "κ₂ median", "number", 5),
         Column("kappa_worst", "κ₂ worst", "number", 3),
         Column("amplification_worst", "amplification", "number", 4),
         Column("test_ratio_worst", "test ratio", "number", 4),
-        Column("undecodable", "undecodable", "share", 6),
+        Column("undecodable", "undecodable", "share", 1 if some_fail else 6),
         Column("label", "worst of", importance=6),
         DATA,
         *(Column(key, key, importance=6) for key in settings),
@@ -90,7 +97,7 @@ def summary(records: Iterable[Record]) -> Table:
         identity(e) | {k: e.record.case.get(k, "") for k in settings} | _main(e)
         for e in entries(known)
     ]
-    notes = (SUMMARY_NOTE,)
+    notes = (SUMMARY_NOTE, ALL_NOTE) if some_fail else (SUMMARY_NOTE,)
     return table("summary", "Digits left, worst case over survivor sets", columns, rows, notes)
 
 
@@ -216,7 +223,7 @@ def draws(records: Sequence[Record]) -> Iterator[Table]:
 
 def _spread(single: Sequence[Entry], chosen: Sequence[Entry]) -> dict[str, Any]:
     found: dict[str, Any] = {}
-    digits = [v for e in single if (v := e.digits()) is not None]
+    digits = [e.kept() for e in single]
     kappas = [v for e in single if (v := e.value("condition_number")) is not None]
     for key, values in (("digits", digits), ("kappa", kappas)):
         if values:
@@ -271,6 +278,7 @@ def _main(e: Entry) -> dict[str, Any]:
     return {
         "digits_median": e.digits("median"),
         "digits_worst": e.digits(),
+        "digits_worst_of_all": e.worst_of_all,
         "worst_stragglers": e.worst_stragglers,
         "error_worst": e.value("relative_error"),
         "kappa_median": e.value("condition_number", "median"),
@@ -307,7 +315,7 @@ def _why(e: Entry, stages: Sequence[str]) -> dict[str, Any]:
 def _ranked(found: Iterable[Entry]) -> list[dict[str, Any]]:
     choices: dict[tuple[int, int, str], dict[str, dict[str, list[Entry]]]] = {}
     for e in found:
-        if e.digits() is not None:
+        if e.digits() is not None or e.undecodable:
             codes = choices.setdefault((e.n, e.stragglers, e.precision), {})
             codes.setdefault(e.key[0], {}).setdefault(e.key[1], []).append(e)
     rows = []
@@ -324,13 +332,13 @@ def _ranked(found: Iterable[Entry]) -> list[dict[str, Any]]:
 
 def _over_settings(group: Sequence[Entry]) -> dict[str, Any]:
     """One code and decoder over all settings, by its worst."""
-    worst = min(group, key=lambda e: e.digits() or 0.0)
+    worst = min(group, key=Entry.kept)
     return {
         "code": worst.code,
         "decoder": worst.decoder,
-        "digits_worst": worst.digits(),
-        "digits_median": min(e.digits("median") or 0.0 for e in group),
-        "undecodable": max(e.value("undecodable") or 0.0 for e in group),
+        "digits_worst": worst.kept(),
+        "digits_median": min(e.kept("median") for e in group),
+        "undecodable": max(e.undecodable for e in group),
         "storage": worst.value("storage"),
         "decode": worst.seconds("decode_single"),
         "settings": len(group),

@@ -15,7 +15,10 @@ from stabbench.files.inputs import Input, written
 Scalar = str | int | float | bool
 Status = Literal["ok", "undecodable", "overflow", "skipped", "failed", "timeout"]
 SCHEMA = 2
-SUMMARIES = ("relative_error", "condition_number", "amplification", "test_ratio")
+SUMMARIES = (
+    *("relative_error", "relative_error_of_all"),
+    *("condition_number", "amplification", "test_ratio"),
+)
 NUMBERS = ("digits", "ratio_digits", "budget", "predicted_stages", "stage_ratios")
 """Measures upon which gates and reports build: statistics, and numbers by name."""
 

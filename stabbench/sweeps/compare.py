@@ -22,9 +22,13 @@ class Pair:
     case : mapping
         Its parameters.
     old, new : float or None
-        Worst digits over patterns and trials; -inf on overflow or failure, None where absent.
+        Worst digits over trials and the patterns that decode; -inf on overflow or failure, and
+        where no pattern decodes; None where absent.
     change : str
-        ``worse``, ``better`` or ``same`` by more than the tolerance; ``new`` or ``missing``.
+        ``worse``, ``better`` or ``same`` by more than the tolerance, ``worse`` too where more
+        patterns do not decode, ``better`` where fewer; ``new`` or ``missing``.
+    lost : (float, float) or None
+        The shares of patterns that do not decode, where they differ.
     """
 
     id: str
@@ -32,16 +36,15 @@ class Pair:
     old: float | None
     new: float | None
     change: Change
+    lost: tuple[float, float] | None = None
 
 
 def worst_digits(record: Record) -> float:
-    """The correct digits of the worst pattern and trial, -inf where there are none.
+    """The correct digits of the worst pattern that decodes and trial, -inf where there are none.
 
     Zero error counts as 17 digits, a little more than float64 can tell.
     """
-    if "digits" in record.measures:
-        return min(float(record.measures["digits"]["worst"]), 17.0)
-    return -math.inf
+    return min(float(record.measures.get("digits", {}).get("worst", -math.inf)), 17.0)
 
 
 def compare(old: Iterable[Record], new: Iterable[Record], tolerance: float = 0.5) -> list[Pair]:
@@ -74,7 +77,11 @@ def compare(old: Iterable[Record], new: Iterable[Record], tolerance: float = 0.5
         assert either is not None
         one = None if a is None else worst_digits(a)
         two = None if b is None else worst_digits(b)
-        pairs.append(Pair(case_id, either.case.parameters, one, two, _change(one, two, tolerance)))
+        lost = _lost(a, b)
+        change = _change(one, two, tolerance)
+        if lost is not None and change != "worse":
+            change = "worse" if lost[1] > lost[0] else "better"
+        pairs.append(Pair(case_id, either.case.parameters, one, two, change, lost))
     order = {"worse": 0, "missing": 1, "better": 2, "new": 3, "same": 4}
     return sorted(pairs, key=lambda pair: (order[pair.change], _gain(pair), pair.id))
 
@@ -91,6 +98,14 @@ def _change(old: float | None, new: float | None, tolerance: float) -> Change:
     if old == new or abs(old - new) <= tolerance:
         return "same"
     return "worse" if new < old else "better"
+
+
+def _lost(old: Record | None, new: Record | None) -> tuple[float, float] | None:
+    """Shares of patterns that do not decode, where both are known and differ."""
+    if old is None or new is None:
+        return None
+    before, after = old.measures.get("undecodable"), new.measures.get("undecodable")
+    return None if before is None or after is None or before == after else (before, after)
 
 
 def _gain(pair: Pair) -> float:

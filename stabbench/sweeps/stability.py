@@ -182,20 +182,22 @@ def run(case: Case) -> Record:
     try:
         found = structure.conditions(choice, patterns)
     except OverflowError as error:
-        measures |= {"relative_error": Statistic.of(np.full(len(patterns), np.inf), patterns)}
-        return Record(case, "overflow", str(error), measures, label)
-    measures["undecodable"] = float(1 - found.decodable.mean())
+        return Record(case, "overflow", str(error), measures | metrics.infinite(patterns), label)
+    measures["undecodable"] = float((~found.decodable).mean())
     if not found.decodable.any():
+        measures |= metrics.of_all({}, np.empty((1, 0)), patterns, found.decodable)
         return Record(case, "undecodable", "no survivor set decodes", measures, label)
     measures |= condition_statistics(found, patterns)
     trials = [prepare(setup, system, trial) for trial in range(setup.trials)]
     decodable = patterns[found.decodable]
     relative, worst = decode_all(setup, choice, structure, found, decodable, trials, measures)
+    measures |= metrics.of_all(measures, relative, patterns, found.decodable)
     overflowed = np.isinf(relative).any(axis=0)
     if overflowed.any():
         first = np.flatnonzero(decodable[np.argmax(overflowed)]).tolist()
         share = f"{overflowed.sum()} of {len(decodable)} patterns, first survivors {first}"
-        return Record(case, "overflow", f"error inf on {share}", measures, label)
+        cause = metrics.cause(trials[int(np.isinf(relative).any(axis=1).argmax())], setup.precision)
+        return Record(case, "overflow", f"error inf on {share}: {cause}", measures, label)
     if fault := implausible(found, measures, "approximate" in setup.code.groups):
         return Record(case, "failed", f"internal error: {fault}", label=label)
     chosen = decodable[worst.pattern], trials[worst.trial], worst.estimate
@@ -270,7 +272,11 @@ def _reference(
     task: Problem, storage: str, seed: int, reference: str
 ) -> tuple[tuple[Array, ...], Exact]:
     operands = task.operands(precision(storage), seed)
-    return operands, task.exact(operands, reference)
+    if all(np.isfinite(part).all() for part in operands):
+        return operands, task.exact(operands, reference)
+    # what is beyond the format has no exact result: its error is infinite, not unknown
+    zero = task.exact(tuple(map(np.zeros_like, operands)), reference)
+    return operands, Exact(np.full_like(zero.hi, np.inf), zero.lo)
 
 
 def plan(setup: Setup, system: System, patterns: Array) -> Plan:
@@ -331,7 +337,7 @@ def error_statistics(
     measures: dict[str, Any] = {
         "relative_error": Statistic.of(relative, patterns),
         "componentwise_error": Statistic.of(componentwise, patterns),
-        "nmse": float(np.mean(relative**2)),
+        "nmse": float(metrics.mean_squares(relative).mean()),
         "digits": {
             "median": float(metrics.digits(np.quantile(relative, 0.5, method="inverted_cdf"))),
             "worst": float(metrics.digits(relative.max())),

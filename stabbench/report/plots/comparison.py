@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 CAPTION = (
-    "Correct decimal digits: filled markers are the median over survivor sets, open ones the worst "
-    "survivor set. Arrow heads at the left edge: overflow (filled) or fewer digits than the axis "
-    "shows (open)."
+    "Correct decimal digits over the survivor sets that decode: filled markers are the median, "
+    "open ones the worst. Arrow heads at the left edge: overflow (filled) or fewer digits than the "
+    "axis shows (open)."
 )
 COLUMNS = (
     Column("code", "code"),

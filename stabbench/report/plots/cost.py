@@ -18,11 +18,12 @@ if TYPE_CHECKING:
 
 NAME = "cost"
 CAPTION = (
-    "Every point is a case. Above: real numbers that the worker with most of them holds, as a "
-    "part of the coded operands, and sends, as a part of the answer; real operations of decoding "
-    "one survivor set. Below, in median processor time on the machine named below: planning of one "
-    "survivor set and its decoding, alone; its share of decoding a batch. Arrow heads at an edge: "
-    "infinite error (filled) or beyond the axis (open)."
+    "Every point is a case, its error the worst over the survivor sets that decode. Above: real "
+    "numbers that the worker with most of them holds, as a part of the coded operands, and sends, "
+    "as a part of the answer; real operations of decoding one survivor set. Below, in median "
+    "processor time on the machine named below: planning of one survivor set and its decoding, "
+    "alone; its share of decoding a batch. Arrow heads at an edge: infinite error (filled) or "
+    "beyond the axis (open)."
 )
 COLUMNS = (
     Column("storage", "storage", "share"),

@@ -19,9 +19,10 @@ if TYPE_CHECKING:
 
 NAME = "distribution"
 CAPTION = (
-    "How many of the survivor sets (and trials) have at most this error; every code at its largest "
+    "How many of all survivor sets (and trials) have at most this error; every code at its largest "
     "n. Filled markers: median; open markers: worst survivor set. Arrow heads at the right edge: "
-    "the error is infinite (filled) or beyond the axis (open) from this share on."
+    "the error is infinite (filled: overflow, or the others do not decode) or beyond the axis "
+    "(open) from this share on."
 )
 COLUMNS = (
     Column("precision", "precision"),
@@ -65,13 +66,20 @@ def _rows(e: Entry) -> Iterator[dict[str, Any]]:
 
 
 def quantiles(e: Entry) -> list[tuple[float, float]]:
-    """Shares and the errors that they stay below, from least to worst."""
+    """Shares of all survivor sets and the errors that they stay below, from least to worst.
+
+    Those that do not decode have an infinite one.
+    """
     found = e.record.measures.get("distribution")
     if found:
         last = max(len(found) - 1, 1)
-        return [(i / last, float(error)) for i, error in enumerate(found)]
-    known = e.record.measures["relative_error"]
-    return [(0.5, known.median), (0.95, known.q95), (0.99, known.q99), (1.0, known.worst)]
+        points = [(i / last, float(error)) for i, error in enumerate(found)]
+    else:
+        known = e.record.measures["relative_error"]
+        points = [(0.5, known.median), (0.95, known.q95), (0.99, known.q99), (1.0, known.worst)]
+    if not e.undecodable:
+        return points
+    return [(share * (1 - e.undecodable), error) for share, error in points] + [(1.0, math.inf)]
 
 
 def draw(data: Table) -> "Figure":

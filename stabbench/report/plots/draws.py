@@ -17,8 +17,9 @@ if TYPE_CHECKING:
 
 NAME = "draws"
 CAPTION = (
-    "Worst digits of single random draws of a code (circles) and of the draw chosen among several "
-    "by its least singular value (diamonds, with their number)."
+    "Worst digits, over the survivor sets that decode, of single random draws of a code (circles) "
+    "and of the draw chosen among several by its least singular value (diamonds, with their "
+    "number). Arrow heads at the left edge: overflow, or no survivor set decodes."
 )
 COLUMNS = (
     Column("group", "group"),
@@ -69,7 +70,7 @@ def _row(group: str, e: Entry) -> dict[str, Any]:
         "stragglers": e.stragglers,
         "precision": e.precision,
         "select": select_count(e),
-        "digits": e.digits(),
+        "digits": e.kept(),
         "kappa": e.value("condition_number"),
     }
 

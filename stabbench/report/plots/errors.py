@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 NAME = "error-against-n"
 CAPTION = (
-    "Filled markers and lines: median over survivor sets. Open markers: worst survivor set. "
+    "Over the survivor sets that decode. Filled markers and lines: median. Open markers: worst. "
     "Dashed: the bound at its worst, rounding grown by a(F) in every stage. Filled arrow heads at "
     "the edge: infinite error (overflow); open ones: beyond the axis."
 )

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
 NAME = "digits"
 CAPTION = (
-    "Correct decimal digits at the worst survivor set, the best codes on top. −∞: overflow. Grey: "
+    "Correct decimal digits at the worst survivor set that decodes, the best codes on top. −∞: "
+    "overflow. A star: some survivor sets do not decode. Grey: "
     "not measured, with the reason where there is one: skip (the combination does not exist), "
     "undec. (no survivor set decodes), fail, time. Codes with a single case and further random "
     "draws are in the tables."
@@ -30,6 +31,7 @@ COLUMNS = (
     Column("stragglers", "s", "integer"),
     Column("precision", "precision"),
     Column("digits", "worst digits", "digits"),
+    Column("undecodable", "undecodable", "share"),
     Column("status", "status"),
 )
 WORDS = {"skipped": "skip", "undecodable": "undec.", "failed": "fail", "timeout": "time"}
@@ -111,6 +113,7 @@ def _rows(
                     "stragglers": e.stragglers,
                     "precision": e.precision,
                     "digits": e.digits(),
+                    "undecodable": e.undecodable,
                     "status": e.record.status,
                 }
 
@@ -163,7 +166,7 @@ def _panel(
         if digits is not None:
             values[i][j] = min(max(digits, 0.0), MOST)
             ink = "white" if values[i][j] < 0.6 * MOST else "black"
-            text = _words(digits)
+            text = _words(digits) + ("*" if row["undecodable"] else "")
         axes.text(j, i, text, ha="center", va="center", fontsize=7, color=ink)
     image = axes.imshow(values, cmap="viridis", vmin=0.0, vmax=MOST, aspect="auto")
     axes.set_xticks(range(len(across)), across, rotation=45, ha="right", rotation_mode="anchor")

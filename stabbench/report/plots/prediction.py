@@ -15,8 +15,9 @@ if TYPE_CHECKING:
 
 NAME = "prediction"
 CAPTION = (
-    "Every point is a case: its worst error against what its worst condition number (left) and its "
-    "worst root-mean-square amplification (right) let expect. On the line, error and prediction "
+    "Every point is a case: its worst error over the survivor sets that decode against what the "
+    "worst condition number of all sets (left) and the worst root-mean-square amplification of "
+    "those that decode (right) let expect. On the line, error and prediction "
     "are equal; points above it lost more digits, points far below it fewer. Arrow heads at an "
     "edge: infinite (filled: overflow, undecodable survivor sets) or beyond the axis (open)."
 )

@@ -39,7 +39,10 @@ TERMS = (
     ("arithmetic error", "The rest: rounding of coefficients, replies, weights and their sum."),
     ("expected time", "Of one iteration in the time model, waiting for n − s workers."),
 )
-CAPTION = "Lines: mean over seeds, bands from the least to the greatest. A cross: a seed diverged."
+CAPTION = (
+    "Lines: mean over seeds, bands from the least to the greatest. A cross: a seed diverged; it is "
+    "in the line up to the iteration at which it ended."
+)
 
 
 def measured(records: Sequence[Record]) -> list[tuple[Record, str, str]]:

@@ -224,7 +224,10 @@ class Setup:
 def run(case: Case) -> Record:
     """Compute a case; a run that diverges is a result, with status ``overflow`` and its step."""
     setup = Setup.of(case.parameters)
-    local, optimum = built(case["problem"], case["n"], case["seed"])
+    try:
+        local, optimum = built(case["problem"], case["n"], case["seed"])
+    except OverflowError as error:
+        return Record(case, "overflow", str(error))
     setting = setup.setting(*setup.steps(local.dimension, local.curvature))
     result = simulate(setup.method, setting, local, setup.run, optimum=optimum)
     measures = _measures(result, setup.formats.unit)

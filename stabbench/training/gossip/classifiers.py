@@ -62,7 +62,8 @@ class SoftmaxLocal(Local):
     @functools.cached_property
     def curvature(self) -> float:
         """Return max ||A_i||^2 / (2 m) + regularisation."""
-        largest = float(np.linalg.norm(self.features, 2, axis=(1, 2)).max() ** 2)
+        with np.errstate(over="ignore", invalid="ignore"):
+            largest = float(np.linalg.norm(self.features, 2, axis=(1, 2)).max() ** 2)
         return largest / self.samples / 2 + self.regularisation
 
     def optimum(self) -> float:
@@ -299,11 +300,19 @@ def problem_spec(text: str) -> str:
 
 
 def built(text: str, n: int, seed: int) -> tuple[Local, float]:
-    """The data of a problem and f*, kept for the next case on the same numbers."""
+    """The data of a problem and f*, kept for the next case on the same numbers.
+
+    Raises
+    ------
+    OverflowError
+        If the curvature of the objective is beyond float64: then no step size is small enough.
+    """
     return _built(problem(text), n, seed)
 
 
 @functools.lru_cache(maxsize=8)
 def _built(source: Problem, n: int, seed: int) -> tuple[Local, float]:
     local = source.build(n, seed)
+    if not np.isfinite(local.curvature):
+        raise OverflowError("the curvature of the objective overflows float64")
     return local, local.optimum()

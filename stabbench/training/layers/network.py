@@ -76,8 +76,10 @@ def _split(source: Data, seed: int) -> Examples:
     order = stream("split of samples", seed).permutation(len(numbers))
     cut = round(TEST_SHARE * len(numbers))
     train, test = order[cut:], order[:cut]
-    centre, scale = features[train].mean(axis=0), features[train].std(axis=0)
     constant = features[train].min(axis=0) == features[train].max(axis=0)
+    # powers of two change no digit, and squares stay within float64
+    features = np.ldexp(features, -np.frexp(np.abs(features).max(axis=0))[1])
+    centre, scale = features[train].mean(axis=0), features[train].std(axis=0)
     scaled = (features - centre) / np.where(constant, 1.0, scale)
     scaled[:, constant] = 0.0
     columns = np.ascontiguousarray(scaled.T)

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
 CURVES = (
     "Lines: mean over seeds, bands from the least to the greatest; dashed: deu. A cross ends a "
-    "line of which a seed diverged."
+    "line of which a seed diverged: such a seed keeps its last accuracy, and its errors are in the "
+    "line up to the step at which it ended."
 )
 COSTS = (
     Column("code", "code"),
