@@ -26,6 +26,7 @@ PURPOSES = {
     **dict.fromkeys(("prefixes of a search", "sample of a survey"), (SEEDS, K)),
     **dict.fromkeys(("sets of a selection", "sets of a shift table"), (SEEDS, K)),
     "order of nodes": (range(1, 51),),
+    "signs of sketches": (range(1, 51),),
     "start of Lanczos iteration": (),
     **dict.fromkeys(("signs of row sums", "signs of norms", "points of an identity"), ()),
     **dict.fromkeys(

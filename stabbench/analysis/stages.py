@@ -9,6 +9,7 @@ import numpy as np
 
 from stabbench.analysis.budget import Budget
 from stabbench.arithmetic.quotients import LeftInverse, Quotient, integer_matrix
+from stabbench.arithmetic.streams import stream
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Decode = Callable[[Quotient], Quotient]
@@ -95,7 +96,7 @@ class Sketch:
 
     def __init__(self, sums: int) -> None:
         self.sums = sums
-        self._random = np.random.default_rng(sums)
+        self._random = stream("signs of sketches", sums)
         self._stages: Stages | None = None
 
     @property
