@@ -2,6 +2,7 @@
 
 import itertools
 import re
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import pytest
@@ -12,9 +13,10 @@ from stabbench.problems.data import FAMILIES, dataset
 from stabbench.problems.families import Gaussian
 
 PACKAGE = Path(__file__).parents[1] / "stabbench"
+Grids = Mapping[str, tuple[Iterable[int], ...]]
 SEEDS = range(51)
 N, K, INDEX = (1, 2, 3, 8, 16, 20), (1, 2, 3, 11, 13, 19, 23, 29), range(5)
-PURPOSES = {
+PURPOSES: Grids = {
     **dict.fromkeys(("data matrix", "data vectors", "point of gradients"), (SEEDS,)),
     **dict.fromkeys(("split of samples", "initial weights", "order of samples"), (SEEDS,)),
     **dict.fromkeys(("noise on replies", "arrivals", "worker times"), (SEEDS,)),
@@ -42,7 +44,9 @@ PURPOSES = {
     ),
     **dict.fromkeys(("generator gaussian", "generator systematic-gaussian"), (SEEDS, N, K)),
 }
-GOSSIP = {f"gossip {name}": (SEEDS,) for name in ("data", "start", "curvature", "masks", "batches")}
+GOSSIP: Grids = {
+    f"gossip {name}": (SEEDS,) for name in ("data", "start", "curvature", "masks", "batches")
+}
 """Drawn by cases of compressed gossip, and nothing else by them."""
 
 
@@ -51,17 +55,17 @@ def state(purpose: str, *numbers: int) -> bytes:
     return found
 
 
-def shared(purposes: dict[str, tuple[object, ...]]) -> list[list[tuple[object, ...]]]:
+def shared(purposes: Grids) -> list[list[tuple[object, ...]]]:
     """Purposes and numbers that begin one stream."""
     known: dict[bytes, list[tuple[object, ...]]] = {}
     for purpose, grids in purposes.items():
-        for numbers in itertools.product(*grids):  # type: ignore[arg-type]
+        for numbers in itertools.product(*grids):
             known.setdefault(state(purpose, *numbers), []).append((purpose, *numbers))
     return [found for found in known.values() if len(found) > 1]
 
 
 @pytest.mark.parametrize("purposes", [PURPOSES, GOSSIP], ids=["all", "gossip"])
-def test_no_two_streams_are_one(purposes: dict[str, tuple[object, ...]]) -> None:
+def test_no_two_streams_are_one(purposes: Grids) -> None:
     assert shared(purposes) == []
 
 

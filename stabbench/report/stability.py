@@ -80,7 +80,7 @@ def facts(records: Sequence[Record]) -> Iterator[Fact]:
     for precision, e in least.items():
         digits = _digits(e)
         value = "overflow" if digits == -math.inf else f"{shown(digits, 'digits')} digits"
-        details = (
+        details: tuple[str, ...] = (
             f"{e.code}, {e.decoder}, n = {e.n}, s = {e.stragglers}",
             f"stragglers {e.worst_stragglers}",
         )

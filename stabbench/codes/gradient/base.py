@@ -119,7 +119,7 @@ class Held(Operator):
         --------
         >>> from stabbench.codes.registry import code
         >>> code("block-coordinate", n=4, stragglers=2).system().reply.sent(100).tolist()[:2]
-        [84, 16]
+        [83, 17]
         """
         return np.asarray(np.where(self.combined > 0, self.lengths(entries), 0).max(axis=1))
 
