@@ -123,7 +123,7 @@ def test_bounds_name_the_population(tmp_path: Path) -> None:
         verdict = gate(results, bounds=bounds(tmp_path / "b.toml", measure, limit))
         assert verdict.exit_code == status, measure
         worse = [f.text for f in verdict.findings if f.level == "worse"]
-        assert all("lt[" in text for text in worse)
+        assert all("lt[" in text and "survivors [0, 1, 2, 3, 4, 8]" in text for text in worse)
 
 
 def with_share(record: Record, share: float) -> Record:

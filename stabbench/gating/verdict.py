@@ -213,8 +213,9 @@ def _exceeded(bound: Bound, record: Record, value: float, where: str) -> Finding
         allowed = f", {digits['predicted'] - math.log10(bound.at_most):.2f} digits"
     statistic = record.measures.get(bound.measure.partition(".")[0])
     survivors = getattr(statistic, "worst_survivors", None)
-    if survivors is None and "relative_error" in record.measures:
-        survivors = record.measures["relative_error"].worst_survivors
+    error = "relative_error_of_all" if bound.measure.endswith("_of_all") else "relative_error"
+    if survivors is None and error in record.measures:
+        survivors = record.measures[error].worst_survivors
     where_worst = "" if survivors is None else f"survivors {list(survivors)}: "
     return Finding(
         "worse",
