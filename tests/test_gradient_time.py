@@ -8,7 +8,9 @@ import pytest
 
 import stabbench as sb
 from stabbench.analysis import explore
-from stabbench.analysis.timemodel import TimeModel, best, block_times, expected_time, nested_times
+from stabbench.analysis.timemodel import TimeModel, best, expected_time, iterations, message_times
+from stabbench.codes.gradient.base import GradientCode
+from stabbench.decoders.ideal import part_weights
 
 
 def test_published_optimum_of_eight_workers() -> None:
@@ -73,7 +75,7 @@ def test_adaptive_schemes_are_simulated_with_an_interval() -> None:
 def test_nested_is_never_later_than_any_of_its_levels() -> None:
     code: Any = sb.code("nested", n=8, stragglers=3)
     x, y = TimeModel().draw(np.random.default_rng(0), (500, 8))
-    found = nested_times(code, x, y)
+    found, _ = iterations(code, x, y)
     for q in range(1, 5):
         assert (found <= np.sort(q * x + y, axis=1)[:, 8 - q]).all()
 
@@ -81,10 +83,67 @@ def test_nested_is_never_later_than_any_of_its_levels() -> None:
 def test_blocks_without_spread_are_due_together() -> None:
     code: Any = sb.code("block-coordinate", n=5, stragglers=0)
     order = np.array([[float(code.order_statistic(q)) for q in range(1, 6)]])
-    time = block_times(code, order, np.zeros((1, 5)))[0]
+    time = iterations(code, order, np.zeros((1, 5)))[0][0]
     assert time == pytest.approx(
         float(code.order_statistic(5)) * code.sizes(10**6)[0] / 1e6, rel=1e-4
     )
+
+
+def recovers(code: GradientCode, counts: list[int]) -> bool:
+    """Whether the messages that came give the sum, by the exact rank of every part."""
+    arrived = code.arrived(np.array([counts]), counted=True)
+    for _, parts in code.stages(arrived):
+        for part in parts:
+            try:
+                part_weights(part, np.flatnonzero(arrived[0][part.rows]))
+            except ZeroDivisionError:
+                return False
+    return True
+
+
+@pytest.mark.parametrize(
+    ("spec", "n", "s"),
+    [
+        ("nested", 5, 2),
+        ("nested[inner=cyclic-repetition]", 4, 3),
+        ("block-coordinate", 5, 1),
+        ("block-coordinate[inner=cyclic-repetition]", 4, 0),
+        ("cyclic-mds", 5, 2),
+        ("kadhe[generator=chebyshev,d=3,m=2]", 6, 1),
+        ("fractional-repetition", 6, 2),
+    ],
+)
+def test_time_messages_and_recovery_are_of_one_draw(spec: str, n: int, s: int) -> None:
+    """Message by message: the sum is there at the moment that is told, with what has come by then.
+
+    Codes without levels wait for n - s workers, whether fewer would have done or not.
+    """
+    code: Any = sb.code(spec, n=n, stragglers=s)
+    x, y = TimeModel().draw(np.random.default_rng(3), (12, n))
+    moments, counts = iterations(code, x, y)
+    times = message_times(code, x, y)
+    for moment, count, ready in zip(moments, counts, times, strict=True):
+        events = sorted((float(t), j) for j in range(n) for t in ready[j])
+        have, first = [0] * n, np.inf
+        for at, worker in events:
+            have[worker] += 1
+            enough = recovers(code, have) if code.messages > 1 else sum(have) >= n - s
+            if enough:
+                first = at
+                break
+        assert moment == first
+        assert count.tolist() == have
+        assert recovers(code, have)
+
+
+def test_a_worker_of_nested_and_of_blocks_is_done_when_its_definition_says() -> None:
+    nested: Any = sb.code("nested", n=4, stragglers=2)
+    blocks: Any = sb.code("block-coordinate", n=3, stragglers=1)
+    x, y = np.array([[2.0, 3.0, 5.0, 7.0]]), np.array([[10.0, 20.0, 30.0, 40.0]])
+    assert message_times(nested, x, y)[0, 1].tolist() == [23.0, 26.0, 29.0]
+    first, second = (size / 10**6 for size in blocks.sizes(10**6))
+    found = message_times(blocks, x[:, :3], y[:, :3])[0, 2]
+    assert found == pytest.approx([5 * 2 * first + 30 * first, 5 * (2 * first + 3 * second) + 30])
 
 
 def test_explorer_lists_what_schemes_admit() -> None:

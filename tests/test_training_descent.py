@@ -1,5 +1,6 @@
 """Coded gradient descent: both errors, the iteration, what is sent, the time of an iteration."""
 
+import dataclasses
 import json
 import re
 from fractions import Fraction
@@ -12,6 +13,7 @@ import pytest
 
 from stabbench.analysis.timemodel import TimeModel
 from stabbench.arithmetic.precision import precision
+from stabbench.arithmetic.streams import stream
 from stabbench.codes.gradient.approximate import ApproximateCode
 from stabbench.codes.gradient.base import GradientCode
 from stabbench.codes.registry import code as build_code
@@ -25,7 +27,7 @@ from stabbench.training.descent import cases
 from stabbench.training.descent.cases import Request, Setup, chosen_decoder, time_measures
 from stabbench.training.descent.descend import Descent, Method, Scheme, Sums, descend
 from stabbench.training.descent.softmax import Regression, accuracy
-from stabbench.training.descent.times import expected, iteration_times, worker_times
+from stabbench.training.descent.times import drawn, expected
 from stabbench.training.layers.arrivals import arrivals
 from stabbench.training.layers.ledger import Ledger
 from stabbench.training.layers.network import examples
@@ -253,9 +255,9 @@ def test_expected_times_are_the_published_ones() -> None:
 )
 def test_drawn_times_have_the_expected_mean(name: str, n: int, s: int) -> None:
     code, model = gradient_code(name, n, s), TimeModel()
-    drawn = iteration_times(model, code, n, 40_000, seed=1)
-    spread = drawn.std() / len(drawn) ** 0.5
-    assert abs(drawn.mean() - expected(model, code, n)) < 5 * spread
+    moments, _ = drawn(model, code, n, 40_000, seed=1)
+    spread = moments.std() / len(moments) ** 0.5
+    assert abs(moments.mean() - expected(model, code, n)) < 5 * spread
 
 
 def test_survivors_of_the_time_model_are_the_fastest() -> None:
@@ -263,20 +265,58 @@ def test_survivors_of_the_time_model_are_the_fastest() -> None:
         "kadhe[generator=chebyshev,d=4,m=3]", n=8, stragglers=1, arrivals="times", iterations=30
     )
     setup = Setup.of(dict(request.case().parameters))
-    drawn = worker_times(TimeModel(), setup.scheme.code, 8, 30, seed=5)
+    x, y = TimeModel().draw(stream("worker times", 5), (30, 8))
+    workers = 4 * x + y / 3
     patterns = setup.patterns(5)
     assert (patterns.sum(axis=1) == 7).all()
-    assert (patterns.argmin(axis=1) == drawn.argmax(axis=1)).all()
-    found = iteration_times(TimeModel(), setup.scheme.code, 8, 30, seed=5)
-    assert np.array_equal(found, np.sort(drawn, axis=1)[:, 6])
+    assert (patterns.argmin(axis=1) == workers.argmax(axis=1)).all()
+    assert np.array_equal(setup.drawn(5)[0], np.sort(workers, axis=1)[:, 6])
 
 
-def test_drawn_time_is_the_mean_over_the_seeds_of_the_trials() -> None:
-    request = Request("cyclic-mds", n=8, stragglers=3, iterations=30, trials=2, seed=5)
-    setup = Setup.of(dict(request.case().parameters))
-    means = [iteration_times(TimeModel(), setup.scheme.code, 8, 30, s).mean() for s in (5, 6)]
-    assert time_measures(setup)["drawn_time"] == pytest.approx(np.mean(means), rel=1e-14)
-    assert means[0] != means[1]
+def test_error_time_and_level_are_of_the_same_iterations() -> None:
+    """Runs of adaptive codes decode at the level of their own draw, and count its messages."""
+    request = Request("nested", n=6, stragglers=2, arrivals="times", iterations=40, trials=2)
+    given = dataclasses.asdict(request)
+    record = evaluate(given.pop("code"), **given)
+    code, setup = gradient_code("nested", 6, 2), Setup.of(dict(request.case().parameters))
+    moments, levels, numbers = [], [], 0
+    for seed in (0, 1):
+        x, y = TimeModel().draw(stream("worker times", seed), (40, 6))
+        ready = np.stack([np.sort(q * x + y, axis=1)[:, 6 - q] for q in (1, 2, 3)])
+        moments += ready.min(axis=0).tolist()
+        levels += (ready.argmin(axis=0) + 1).tolist()
+        numbers += sum(int((q * x + y <= ready.min(axis=0)[:, None]).sum()) for q in (1, 2, 3))
+    assert record.drawn_time == pytest.approx(np.mean(moments), rel=1e-14)
+    assert record.levels == [levels.count(q) for q in (1, 2, 3)]
+    assert min(record.levels) > 0
+    assert record.per_step["bytes_up"] == pytest.approx(numbers / 80 * 650 * 8)  # complex64
+    assert record.gradient_error["worst"] < 1e-5
+    counts = np.concatenate([setup.patterns(seed) for seed in (0, 1)])
+    assert code.level(code.arrived(counts, counted=True)).tolist() == levels  # type: ignore[attr-defined]
+
+
+def test_one_message_of_everybody_is_not_all_of_them() -> None:
+    code, form = gradient_code("nested", 4, 2), precision("float64")
+    pattern, gradients = np.ones(4, dtype=np.int64), np.ones((4, 10))
+    for counted, sent in ((True, 4), (False, 12)):
+        ledger = Ledger(form)
+        total = Sums(Scheme(code, decoder("weights"), form), ledger, counted).of(gradients, pattern)
+        assert ledger.up == sent * 10 * 16
+        assert np.allclose(total, 4)
+
+
+def test_drawn_time_is_the_mean_over_the_iterations_that_were_run() -> None:
+    given: dict[str, Any] = {"n": 8, "stragglers": 3, "iterations": 30, "trials": 2, "seed": 5}
+    setup = Setup.of(dict(Request("cyclic-mds", arrivals="times", **given).case().parameters))
+    runs = [Descent(losses=[1.0] * count) for count in (30, 7)]
+    moments = [setup.drawn(seed)[0][:count] for seed, count in ((5, 30), (6, 7))]
+    found = time_measures(setup, runs)
+    assert found["drawn_time"] == pytest.approx(np.concatenate(moments).mean(), rel=1e-14)
+    assert "levels" not in found
+    random = Setup.of(dict(Request("cyclic-mds", **given).case().parameters))
+    assert "drawn_time" not in time_measures(random, runs)  # time has not decided who replied
+    alone = Setup.of(dict(Request("uncoded", **given | {"stragglers": 0}).case().parameters))
+    assert time_measures(alone, runs)["drawn_time"] > found["drawn_time"] / 10
 
 
 def test_scores_that_are_not_finite_are_wrong() -> None:

@@ -123,8 +123,7 @@ def expected_time(
     Parameters
     ----------
     code : GradientCode
-        nested decodes at the first moment that a level allows it; block-coordinate when its last
-        block is decodable; every other code when n - s workers have replied.
+        Decoded as `iterations` says.
     model : TimeModel
     draws, seed : int
         Of the simulation.
@@ -140,8 +139,7 @@ def expected_time(
     """
     if isinstance(code, Nested | BlockCoordinate):
         random = stream("expected time", seed, code.n, draws)
-        x, y = model.draw(random, (draws, code.n))
-        moments = nested_times(code, x, y) if isinstance(code, Nested) else block_times(code, x, y)
+        moments, _ = iterations(code, *model.draw(random, (draws, code.n)))
         return Time(float(moments.mean()), 1.96 * float(moments.std(ddof=1)) / draws**0.5,
                     "simulation")  # fmt: skip
     if early and isinstance(code, GroupCode):
@@ -151,27 +149,62 @@ def expected_time(
     return Time(value, 0.0, "quadrature")
 
 
-def nested_times(code: Nested, x: Array, y: Array) -> Array:
-    """When the first level decodes, shape (draws,): the least over q of a worker's q X + Y."""
-    found = np.full(len(x), np.inf)
-    for q in range(1, code.messages + 1):
-        ready = np.sort(q * x + y, axis=1)[:, code.n - q]
-        found = np.minimum(found, ready)
-    return found
+def message_times(code: GradientCode | None, x: Array, y: Array) -> Array:
+    """When every message is there, shape (draws, n, messages); one each without a code.
+
+    Parameters
+    ----------
+    code : GradientCode or None
+        Message q of nested takes q X + Y, as every message is a gradient; block-coordinate sends
+        its blocks as they are finished; every other code sends one message after d X + Y / m.
+    x, y : arrays, shape (draws, n)
+    """
+    if isinstance(code, Nested):
+        return np.stack([q * x + y for q in range(1, code.messages + 1)], axis=2)
+    if isinstance(code, BlockCoordinate):
+        shares = np.array(code.sizes(10**6)) / 10**6
+        work = np.cumsum((code.stragglers + 1 + np.arange(code.messages)) * shares)
+        return x[:, :, None] * work + y[:, :, None] * np.cumsum(shares)
+    load, reduction = (code.load, code.reduction) if code else (1, 1)
+    return np.asarray(load * x + y / reduction)[:, :, None]
 
 
-def block_times(code: BlockCoordinate, x: Array, y: Array) -> Array:
-    """When the last block decodes, shape (draws,); workers send blocks as they finish them."""
-    sizes = np.array(code.sizes(10**6)) / 10**6
-    n, s = code.n, code.stragglers
-    found = np.zeros(len(x))
-    work = sent = 0.0
-    for u, share in enumerate(sizes):
-        q = s + u
-        work, sent = work + (q + 1) * share, sent + share
-        ready = np.sort(work * x + sent * y, axis=1)[:, n - q - 1]
-        found = np.maximum(found, ready if share else 0)
-    return found
+def iterations(code: GradientCode | None, x: Array, y: Array) -> tuple[Array, Array]:
+    """When the master can decode, and which messages have come by then, of the same draws.
+
+    Parameters
+    ----------
+    code : GradientCode or None
+        nested decodes at the first moment that a level allows it, block-coordinate when its last
+        block is decodable, every other code when n - s workers have replied; without a code all
+        replies are waited for.
+    x, y : arrays, shape (draws, n)
+
+    Returns
+    -------
+    moments : float64 array, shape (draws,)
+    counts : int64 array, shape (draws, n)
+        Messages of every worker that have come.
+
+    Examples
+    --------
+    >>> from stabbench.codes.registry import code
+    >>> moments, counts = iterations(
+    ...     code("nested", n=3, stragglers=1), np.array([[1.0, 2.0, 9.0]]), np.zeros((1, 3))
+    ... )
+    >>> moments.tolist(), counts.tolist()
+    ([4.0], [[2, 2, 0]])
+    """
+    ready = message_times(code, x, y)
+    n, messages = ready.shape[1:]
+    late = np.full(messages, code.stragglers if code else 0)
+    if isinstance(code, Nested):
+        late = np.arange(messages)
+    if isinstance(code, BlockCoordinate):
+        late = code.stragglers + np.arange(messages)
+    enough = np.sort(ready, axis=1)[:, n - 1 - late, np.arange(messages)]
+    moments = enough.min(axis=1) if isinstance(code, Nested) else enough.max(axis=1)
+    return moments, (ready <= moments[:, None, None]).sum(axis=2)
 
 
 def best(model: TimeModel, n: int) -> list[tuple[float, int, int]]:

@@ -246,15 +246,18 @@ class GradientCode(Code):
         """
         raise TypeError(f"{self.name} has no closed form")
 
-    def arrived(self, patterns: Array) -> Array:
+    def arrived(self, patterns: Array, counted: bool = False) -> Array:
         """Which replies arrive, bool, shape (P, rows).
 
         Parameters
         ----------
         patterns : int array, shape (P, n)
             Messages of each worker that arrived; in a table of 0 and 1, 1 stands for all of them.
+        counted : bool
+            Whether 1 is one message there, too.
         """
-        counts = patterns * self.messages if patterns.max(initial=0) <= 1 else patterns
+        whole = not counted and patterns.max(initial=0) <= 1
+        counts = patterns * self.messages if whole else patterns
         number = np.tile(np.arange(self.messages), self.n)
         return np.asarray(counts[:, self.owner] > number)
 

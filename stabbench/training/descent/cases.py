@@ -9,6 +9,7 @@ import numpy as np
 from stabbench.analysis.timemodel import TimeModel
 from stabbench.arithmetic.precision import precision
 from stabbench.codes.gradient.base import GradientCode
+from stabbench.codes.gradient.nested import Nested
 from stabbench.codes.registry import code as build_code
 from stabbench.decoders.base import Decoder
 from stabbench.errors import InputError, require_least
@@ -22,13 +23,7 @@ from stabbench.training import coded
 from stabbench.training.coded import UNCODED
 from stabbench.training.descent.descend import ERRORS, Descent, Method, Scheme, descend
 from stabbench.training.descent.softmax import require_samples
-from stabbench.training.descent.times import (
-    expected,
-    iteration_times,
-    times,
-    times_spec,
-    worker_times,
-)
+from stabbench.training.descent.times import drawn, expected, times, times_spec
 from stabbench.training.grids import Kind
 from stabbench.training.layers.arrivals import arrivals
 from stabbench.training.layers.intervals import mean_interval
@@ -71,7 +66,7 @@ class Request:
         Momentum of ``nesterov``, from 0 to below 1; ``plain`` has none.
     arrivals : str
         Whose replies arrive: ``random`` (s of n straggle), ``latency[...]``, ``none`` (all reply)
-        or ``times`` (the n - s fastest of the time model).
+        or ``times`` (what has come when the master can decode, by the time model).
     times : str
         Time model of the workers, ``shifted[x0=...,x_rate=...,y0=...,y_rate=...]``.
     spare : str
@@ -182,15 +177,20 @@ class Setup:
         return self.scheme.code.partitions if self.scheme.code else self.n
 
     def patterns(self, seed: int) -> Array:
-        """Which workers reply, shape (iterations, n)."""
+        """Which workers reply, or by the time model how many messages, shape (iterations, n)."""
+        if self.by_times:
+            return self.drawn(seed)[1]
         count = self.method.iterations
-        if self.arrivals != BY_TIMES:
-            return arrivals(self.arrivals).patterns(self.n, self.stragglers, count, seed)
-        drawn = worker_times(self.times, self.scheme.code, self.n, count, seed)
-        patterns = np.zeros(drawn.shape, dtype=np.int8)
-        first = np.argsort(drawn, axis=1)[:, : self.n - self.stragglers]
-        np.put_along_axis(patterns, first, 1, axis=1)
-        return patterns
+        return arrivals(self.arrivals).patterns(self.n, self.stragglers, count, seed)
+
+    @property
+    def by_times(self) -> bool:
+        """Whether the time model says what arrives."""
+        return self.arrivals == BY_TIMES
+
+    def drawn(self, seed: int) -> tuple[Array, Array]:
+        """Times of the iterations and the messages that have come by then."""
+        return drawn(self.times, self.scheme.code, self.n, self.method.iterations, seed)
 
 
 def _coded(parameters: Any) -> tuple[GradientCode | None, Decoder | None]:
@@ -224,7 +224,7 @@ def run(case: Case) -> Record:
         # compiled kernels are loaded at their first call, which is no time of encoding or decoding
         _descend(setup, dataclasses.replace(setup.method, iterations=1), setup.seed)
         runs = [_descend(setup, setup.method, seed) for seed in seeds]
-    measures = summary(runs, uncoded) | time_measures(setup)
+    measures = summary(runs, uncoded) | time_measures(setup, runs)
     if code is not None:
         measures |= {"load": code.load, "reduction": code.reduction}
     return coded.record(case, runs, measures)
@@ -232,7 +232,7 @@ def run(case: Case) -> Record:
 
 def _descend(setup: Setup, method: Method, seed: int) -> Descent:
     data, patterns = examples(setup.data, seed), setup.patterns(seed)
-    return descend(setup.scheme, method, data, setup.partitions, patterns)
+    return descend(setup.scheme, method, data, setup.partitions, patterns, setup.by_times)
 
 
 @functools.lru_cache(maxsize=64)
@@ -274,18 +274,25 @@ def summary(runs: list[Descent], uncoded: list[Descent]) -> dict[str, Any]:
     return measures
 
 
-def time_measures(setup: Setup) -> dict[str, Any]:
-    """Expected time of an iteration, and the mean of times drawn with the seeds of the trials."""
-    code, count = setup.scheme.code, setup.method.iterations
-    drawn = [
-        iteration_times(setup.times, code, setup.n, count, setup.seed + trial)
-        for trial in range(setup.trials)
-    ]
-    return {
+def time_measures(setup: Setup, runs: list[Descent]) -> dict[str, Any]:
+    """Expected time of an iteration; the times and levels of those that were run, where drawn."""
+    code = setup.scheme.code
+    measures: dict[str, Any] = {
         "expected_time": expected(setup.times, code, setup.n),
         "uncoded_expected_time": expected(setup.times, None, setup.n),
-        "drawn_time": float(np.mean(drawn)),
     }
+    if code is not None and not setup.by_times:
+        return measures  # who replied was no matter of time
+    each = [setup.drawn(setup.seed + trial) for trial in range(setup.trials)]
+    moments, counts = (
+        np.concatenate([part[: len(run.losses)] for part, run in zip(parts, runs, strict=True)])
+        for parts in zip(*each, strict=True)
+    )
+    measures["drawn_time"] = float(moments.mean())
+    if isinstance(code, Nested):
+        levels = code.level(code.arrived(counts, counted=True))
+        measures["levels"] = np.bincount(levels, minlength=code.messages + 1)[1:].tolist()
+    return measures
 
 
 RUNNERS[KIND] = run

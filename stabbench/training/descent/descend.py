@@ -99,10 +99,12 @@ class Sums:
     ----------
     scheme : Scheme
     ledger : Ledger
+    counted : bool
+        Whether patterns count messages; else 1 stands for all messages of a worker.
     """
 
-    def __init__(self, scheme: Scheme, ledger: Ledger) -> None:
-        self.scheme, self.ledger = scheme, ledger
+    def __init__(self, scheme: Scheme, ledger: Ledger, counted: bool = False) -> None:
+        self.scheme, self.ledger, self.counted = scheme, ledger, counted
         self.system = scheme.code.system("gradient") if scheme.code else None
         self.plans: dict[bytes, Plan] = {}
         self.ideal: dict[bytes, Pair] = {}
@@ -119,7 +121,7 @@ class Sums:
         blocks = held(self.system).cut(gradients)
         with ledger.timed("worker_encode"):
             replies = held(self.system).combine(blocks, self.scheme.precision)
-        arrived = np.flatnonzero(code.arrived(pattern[None])[0])
+        arrived = np.flatnonzero(code.arrived(pattern[None], self.counted)[0])
         sent = held(self.system).sent(gradients.shape[1])
         ledger.receive(*(replies[row, : sent[row]] for row in arrived))
         with ledger.timed("decode"):
@@ -169,7 +171,14 @@ class Sums:
         return self.ideal[key]
 
 
-def descend(scheme: Scheme, method: Method, data: Examples, parts: int, patterns: Array) -> Descent:
+def descend(
+    scheme: Scheme,
+    method: Method,
+    data: Examples,
+    parts: int,
+    patterns: Array,
+    counted: bool = False,
+) -> Descent:
     """Train softmax regression from zero weights by full gradients.
 
     Parameters
@@ -179,8 +188,10 @@ def descend(scheme: Scheme, method: Method, data: Examples, parts: int, patterns
     data : Examples
     parts : int
         K, the partitions of the training samples.
-    patterns : int8 array, shape (iterations, n)
-        Which workers reply.
+    patterns : int array, shape (iterations, n)
+        Which workers reply, or how many of their messages arrive.
+    counted : bool
+        Whether patterns count messages.
 
     Returns
     -------
@@ -200,7 +211,7 @@ def descend(scheme: Scheme, method: Method, data: Examples, parts: int, patterns
     precision, result = scheme.precision, Descent()
     regression = Regression.of(data, parts, precision)
     ledger = Ledger(precision)
-    sums = Sums(scheme, ledger)
+    sums = Sums(scheme, ledger, counted)
     weights = before = point = np.zeros(regression.shape, precision.storage.carrier)
     for iteration in range(1, method.iterations + 1):
         if method.name == "nesterov":

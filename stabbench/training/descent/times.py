@@ -4,16 +4,9 @@ from typing import Any
 
 import numpy as np
 
-from stabbench.analysis.timemodel import (
-    TimeModel,
-    block_times,
-    expected_time,
-    nested_times,
-)
+from stabbench.analysis.timemodel import TimeModel, expected_time, iterations
 from stabbench.arithmetic.streams import stream
 from stabbench.codes.gradient.base import GradientCode
-from stabbench.codes.gradient.block_coordinate import BlockCoordinate
-from stabbench.codes.gradient.nested import Nested
 from stabbench.errors import InputError
 from stabbench.grammar import bind, canonical, near, parse
 
@@ -51,38 +44,20 @@ def times_spec(model: TimeModel) -> str:
     return canonical(model, NAME, full=True)
 
 
-def sizes(code: GradientCode | None) -> tuple[int, int]:
-    """Load d and reduction m; 1 and 1 without a code."""
-    return (code.load, code.reduction) if code else (1, 1)
-
-
-def worker_times(
+def drawn(
     model: TimeModel, code: GradientCode | None, n: int, steps: int, seed: int
-) -> Array:
-    """Times d X + Y / m of every worker, shape (steps, n); the same X and Y for every code.
+) -> tuple[Array, Array]:
+    """Times of iterations and the messages that have come by then, see `timemodel.iterations`.
+
+    Every code has the same X and Y.
 
     Examples
     --------
-    >>> worker_times(TimeModel(), None, n=3, steps=2, seed=0).shape
-    (2, 3)
+    >>> moments, counts = drawn(TimeModel(), None, n=3, steps=2, seed=0)
+    >>> moments.shape, counts.tolist()
+    ((2,), [[1, 1, 1], [1, 1, 1]])
     """
-    x, y = model.draw(stream("worker times", seed), (steps, n))
-    load, reduction = sizes(code)
-    return np.asarray(load * x + y / reduction)
-
-
-def iteration_times(
-    model: TimeModel, code: GradientCode | None, n: int, steps: int, seed: int
-) -> Array:
-    """When the master can decode, shape (steps,), for the draws of `worker_times`."""
-    x, y = model.draw(stream("worker times", seed), (steps, n))
-    if isinstance(code, Nested):
-        return nested_times(code, x, y)
-    if isinstance(code, BlockCoordinate):
-        return block_times(code, x, y)
-    stragglers = code.stragglers if code else 0
-    drawn = np.sort(worker_times(model, code, n, steps, seed), axis=1)
-    return np.asarray(drawn[:, n - stragglers - 1])
+    return iterations(code, *model.draw(stream("worker times", seed), (steps, n)))
 
 
 def expected(model: TimeModel, code: GradientCode | None, n: int) -> float:
