@@ -164,7 +164,7 @@ def message_times(code: GradientCode | None, x: Array, y: Array) -> Array:
     if isinstance(code, BlockCoordinate):
         shares = np.array(code.sizes(10**6)) / 10**6
         work = np.cumsum((code.stragglers + 1 + np.arange(code.messages)) * shares)
-        return x[:, :, None] * work + y[:, :, None] * np.cumsum(shares)
+        return np.asarray(x[:, :, None] * work + y[:, :, None] * np.cumsum(shares))
     load, reduction = (code.load, code.reduction) if code else (1, 1)
     return np.asarray(load * x + y / reduction)[:, :, None]
 
