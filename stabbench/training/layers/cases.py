@@ -207,7 +207,7 @@ def summary(runs: list[Run], uncoded: list[Run]) -> dict[str, Any]:
         One per trial, of the same seeds.
     """
     errors = np.concatenate([np.asarray(v) for run in runs for v in run.errors.values()])
-    steps = sum(run.diverged or len(run.errors["forward 1"]) for run in runs)
+    steps = sum(run.whole_steps for run in runs)
     products = dict.fromkeys(name for run in runs for name in run.errors)
     measures: dict[str, Any] = {
         "test_accuracy": [run.test_accuracy for run in runs],
@@ -223,19 +223,24 @@ def summary(runs: list[Run], uncoded: list[Run]) -> dict[str, Any]:
         "diverged": [run.diverged for run in runs],
         "epochs": [_columns(run.epochs) for run in runs],
         "setup": {key: runs[0].totals[key] for key in SETUP},
-        "per_step": {
-            key: sum(run.totals[key] for run in runs) / steps
-            for key in runs[0].totals
-            if key not in SETUP
-        },
+        "totals": {key: [run.totals[key] for run in runs] for key in ("bytes_down", "bytes_up")},
+        "whole_steps": [run.whole_steps for run in runs],
     }
-    measures["seconds"] = {
-        stage: measures["per_step"][f"{stage}_seconds"] for stage in ("encode", "compute", "decode")
-    }
+    if steps:
+        whole = [run.whole for run in runs if run.whole_steps]
+        measures["per_step"] = {
+            key: sum(spent[key] for spent in whole) / steps for key in whole[0] if key not in SETUP
+        }
+        measures["seconds"] = {
+            stage: measures["per_step"][f"{stage}_seconds"]
+            for stage in ("encode", "compute", "decode")
+        }
     checked = [e["invariant"] for run in runs for e in run.epochs if e["invariant"] is not None]
     if checked:
         measures["invariant"] = {"worst": max(checked)}
         measures["distance"] = {"worst": max(run.distance or 0.0 for run in runs)}
+        apart = [run.shadow_distance for run in runs]
+        measures["shadow_distance"] = {"worst": max(map(max, apart)), "by_layer": apart}
     return measures
 
 

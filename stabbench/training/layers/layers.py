@@ -9,9 +9,12 @@ from typing import Any
 import numpy as np
 
 from stabbench.arithmetic.kernels import multiply
+from stabbench.arithmetic.pairs import Pair
 from stabbench.arithmetic.precision import Precision
+from stabbench.training.layers import structure
 from stabbench.training.layers.coding import Coding
 from stabbench.training.layers.ledger import Ledger
+from stabbench.training.layers.reference import product
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -52,8 +55,8 @@ class Layer(ABC):
     Attributes
     ----------
     weights : array
-        The weights of the model. In mode `deu` nobody holds them: they are carried along outside
-        the measured costs, as the reference of errors and invariant.
+        The weights of the model. In mode `deu` nobody holds them: these are what the same updates
+        make of uncoded weights, a shadow outside the measured costs.
     """
 
     def __init__(self, weights: Array, precision: Precision, ledger: Ledger) -> None:
@@ -72,6 +75,24 @@ class Layer(ABC):
     @abstractmethod
     def update(self, delta: Array, h: Array, rate: float) -> None:
         """W <- W - rate * delta h^T."""
+
+    @property
+    def model(self) -> Array:
+        """The weights that the master has, or would decode from the shares of all workers."""
+        return self.weights
+
+    def exact_forward(self, h: Array) -> Pair:
+        """W h without rounding, W the weights that take part in the products."""
+        return product(self.weights, h)
+
+    def exact_backward(self, delta: Array) -> Pair:
+        """W^T delta likewise."""
+        return product(self.weights.T, delta)
+
+    @property
+    def is_finite(self) -> bool:
+        """Whether the weights that take part in the products are finite."""
+        return bool(np.isfinite(self.weights).all())
 
     def _descend(self, coded: Array, error: Array, inputs: Array, rate: float) -> Array:
         dtype = self.precision.work_dtype(coded.dtype.kind == "c" or error.dtype.kind == "c")
@@ -178,6 +199,28 @@ class Deu(Coded):
         super().__init__(weights, coding, ledger)
         self.shares = self._prepared(weights)
         self.transposed = None if first else self._prepared(weights.T)
+        self._nearest = [structure.Nearest(coding, rows) for rows in weights.shape]
+
+    @property
+    def model(self) -> Array:
+        """W decoded from the shares of all workers by least squares, rounded once for decoding."""
+        hi, _ = self._nearest[0].weights(self.shares)
+        return hi.astype(self.precision.decode)
+
+    def exact_forward(self, h: Array) -> Pair:
+        """W h for the weights whose encoding is nearest to what all workers hold."""
+        return self._nearest[0].product(self.shares, h)
+
+    def exact_backward(self, delta: Array) -> Pair:
+        """W^T delta likewise, for what they hold of W^T."""
+        assert self.transposed is not None
+        return self._nearest[1].product(self.transposed, delta)
+
+    @property
+    def is_finite(self) -> bool:
+        """Whether the coded weights of all workers are finite."""
+        coded = [self.shares, *([] if self.transposed is None else [self.transposed])]
+        return all(bool(np.isfinite(part).all()) for part in coded)
 
     def _prepared(self, matrix: Array) -> Array:
         with self.ledger.timed("setup"):

@@ -50,7 +50,8 @@ TERMS = (
         "layer error",
         (
             "Relative error of one decoded product W h or Wᵀ δ against the exact product of the "
-            "stored weights and inputs."
+            "inputs and the weights that are held: the master’s, or in mode deu those whose "
+            "encoding is nearest to what all workers hold."
         ),
     ),
     (
@@ -63,6 +64,13 @@ TERMS = (
     (
         "distance",
         "‖W̃ − C(decoded W̃)‖ / ‖W̃‖ at the end: how far the coded weights are from any encoding.",
+    ),
+    (
+        "off the shadow",
+        (
+            "‖W − shadow‖ / ‖shadow‖ of the decoded weights at the end, the worst layer; the "
+            "shadow is what the same updates make of uncoded weights, which nobody holds."
+        ),
     ),
     ("diverged", "Infinity or NaN appeared; the run ends there and the step is recorded."),
 )

@@ -27,6 +27,7 @@ ACCURACY = (
     Column("worst", "worst", "number"),
     Column("invariant", "invariant", "number"),
     Column("distance", "distance", "number"),
+    Column("shadow", "off the shadow", "number"),
 )
 COSTS = (
     Column("code", "code", importance=0),
@@ -122,9 +123,12 @@ def accuracy(records: Sequence[Record]) -> Iterator[Table]:
         notes = (
             (
                 "difference: test accuracy minus that of the uncoded network with the same seeds; "
-                "low and high bound its mean over seeds (Student, 95%)"
+                "low and high bound its mean over seeds (Student, 95%, within -1 and 1)"
             ),
-            "a run that diverged keeps the model as it stood; scores that are NaN are wrong",
+            (
+                "accuracies of deu are of the weights decoded by least squares from all shares; "
+                "a run that diverged keeps the model as it stood; scores that are NaN are wrong"
+            ),
         )
         yield table(
             "training-accuracy", "Accuracy against the uncoded network", ACCURACY, rows, notes
@@ -149,6 +153,7 @@ def _accuracy(entry: Entry) -> dict[str, Any]:
         "worst": measures["layer_error"]["worst"],
         "invariant": measures.get("invariant", {}).get("worst"),
         "distance": measures.get("distance", {}).get("worst"),
+        "shadow": measures.get("shadow_distance", {}).get("worst"),
     }
 
 
@@ -156,7 +161,7 @@ def costs(records: Sequence[Record]) -> Iterator[Table]:
     """A row per code that ran in both modes: bytes, time and flops of a step."""
     rows = [_costs(naive, deu) for naive, deu in pairs(entries(records))]
     if rows:
-        notes = ("per step; bytes sent are those from the master to all workers",)
+        notes = ("per whole step; bytes sent are those from the master to all workers",)
         yield table("training-costs", "Costs, naive against deu", COSTS, rows, notes)
 
 
@@ -164,7 +169,7 @@ def pairs(found: Iterable[Entry]) -> list[tuple[Entry, Entry]]:
     """Entries that differ in nothing but the mode: naive and deu."""
     modes: dict[tuple[Any, ...], dict[str, Entry]] = {}
     for entry in found:
-        if entry.is_coded:
+        if entry.is_coded and "per_step" in entry.record.measures:
             case = entry.record.case
             key = tuple(sorted((k, v) for k, v in case.parameters.items() if k != "mode"))
             modes.setdefault(key, {})[case["mode"]] = entry

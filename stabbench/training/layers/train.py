@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from stabbench.arithmetic.pairs import Pair
 from stabbench.arithmetic.precision import Precision
 from stabbench.codes.base import Code
 from stabbench.decoders.base import Decoder
@@ -21,7 +22,7 @@ from stabbench.training.layers.network import (
     loss_and_error,
     relu,
 )
-from stabbench.training.layers.reference import product, relative_error
+from stabbench.training.layers.reference import relative_error
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -79,9 +80,11 @@ class Run:
     ----------
     errors : dict of str to list of float
         Relative error of every decoded product, by product (``forward 1``, ``backward 2``, ...) and
-        step, infinite from the step on at which it was not finite.
+        step, against the exact product of the weights that the master or the workers hold; infinite
+        from the step on at which it was not finite.
     epochs : list of dict
-        Per epoch: step, loss, accuracies, invariant, and the costs of that epoch.
+        Per epoch: step, loss, accuracies of the weights that the master holds, or decodes from the
+        shares of all workers, invariant, and the costs of that epoch.
     diverged : int or None
         The step, counted from 1, at which infinity or NaN appeared.
     reason : str
@@ -90,8 +93,15 @@ class Run:
         At the end, the distance of the coded weights from the code (`structure.distance`).
     totals : dict
         Costs of the whole run, see `Ledger.totals`.
+    whole : dict
+        Costs of the steps that were not broken off.
+    whole_steps : int
     weights, biases : list of array
-        Of the trained model.
+        Of the trained model, which in mode ``deu`` is decoded.
+    shadow : list of array
+        What the same updates make of uncoded weights; the weights themselves without ``deu``.
+    shadow_distance : list of float
+        By layer, ||W - shadow|| / ||shadow|| at the end.
     """
 
     errors: dict[str, list[float]] = dataclasses.field(default_factory=dict)
@@ -100,6 +110,10 @@ class Run:
     reason: str = ""
     distance: float | None = None
     totals: dict[str, Any] = dataclasses.field(default_factory=dict)
+    whole: dict[str, Any] = dataclasses.field(default_factory=dict)
+    whole_steps: int = 0
+    shadow: list[Array] = dataclasses.field(default_factory=list)
+    shadow_distance: list[float] = dataclasses.field(default_factory=list)
     weights: list[Array] = dataclasses.field(default_factory=list)
     biases: list[Array] = dataclasses.field(default_factory=list)
 
@@ -159,6 +173,7 @@ class _Trainer:
         self.patterns = scheme.arrivals.patterns(n, s, plan.steps, seed)
         self.result = Run()
         self.losses: list[float] = []
+        self.models: list[Array] = []
         self.counted = Ledger(precision).totals()
 
     def _layer(self, weights: Array, number: int) -> Layer:
@@ -180,10 +195,14 @@ class _Trainer:
                     result.diverged, result.reason = step, f"{event} at step {step}"
                     self._end_epoch(step)
                     break
+                result.whole, result.whole_steps = self.ledger.totals(), step
                 if step % self.epoch == 0 or step == self.plan.steps:
                     self._end_epoch(step)
         result.totals = self.ledger.totals()
-        result.weights = [layer.weights for layer in self.layers]
+        result.weights = self.models
+        result.shadow = [layer.weights for layer in self.layers]
+        pairs = zip(result.weights, result.shadow, strict=True)
+        result.shadow_distance = [_apart(mine, shadow) for mine, shadow in pairs]
         result.biases = self.biases
         result.distance = self._distance()
         return result
@@ -194,7 +213,7 @@ class _Trainer:
         inputs, slopes = [self.features[0][:, columns]], []
         for number, layer in enumerate(self.layers):
             estimate = layer.forward(inputs[-1], pattern)
-            z = self._checked(f"forward {number + 1}", estimate, layer.weights, inputs[-1])
+            z = self._checked(f"forward {number + 1}", estimate, layer.exact_forward(inputs[-1]))
             z = z + self.biases[number][:, None]
             slopes.append(z > 0)
             if number < last:
@@ -206,16 +225,17 @@ class _Trainer:
             layer, delta = self.layers[number], store(error)
             if number:
                 estimate = layer.backward(delta, pattern)
-                name = f"backward {number + 1}"
-                error = self._checked(name, estimate, layer.weights.T, delta) * slopes[number - 1]
+                exact = layer.exact_backward(delta)
+                error = self._checked(f"backward {number + 1}", estimate, exact)
+                error = error * slopes[number - 1]
             layer.update(delta, inputs[number], self.plan.rate)
-            self._require(np.isfinite(layer.weights).all(), f"weights of layer {number + 1}")
+            self._require(layer.is_finite, f"weights of layer {number + 1}")
             gradient = delta.astype(self.precision.decode, copy=False).sum(axis=1)
             self.biases[number] = self.biases[number] - self.plan.rate * gradient
 
-    def _checked(self, name: str, estimate: Array, matrix: Array, operand: Array) -> Array:
+    def _checked(self, name: str, estimate: Array, exact: Pair) -> Array:
         errors = self.result.errors.setdefault(name, [])
-        errors.append(relative_error(estimate, product(matrix, operand)))
+        errors.append(relative_error(estimate, exact))
         self._require(np.isfinite(estimate).all(), f"{name} not finite")
         return estimate.real
 
@@ -228,9 +248,9 @@ class _Trainer:
         totals = self.ledger.totals()
         spent = {key: value - self.counted[key] for key, value in totals.items()}
         self.counted = totals
-        weights = [layer.weights for layer in self.layers]
+        self.models = [layer.model for layer in self.layers]
         train, test = (
-            accuracy(weights, self.biases, X, y)
+            accuracy(self.models, self.biases, X, y)
             for X, y in zip(self.features, self.classes, strict=True)
         )
         found = {
@@ -267,3 +287,12 @@ def _coded_weights(layer: Deu) -> list[tuple[Array, Array]]:
     if layer.transposed is not None:
         pairs.append((layer.transposed, layer.weights.T))
     return pairs
+
+
+def _apart(mine: Array, shadow: Array) -> float:
+    """||mine - shadow|| / ||shadow||, infinite where a number is not finite."""
+    wide = np.float64 if mine.dtype.itemsize <= 8 else mine.dtype
+    with np.errstate(all="ignore"):
+        size = np.linalg.norm(shadow.astype(wide).ravel())
+        value = float(np.linalg.norm((mine.astype(wide) - shadow).ravel()) / size)
+    return value if np.isfinite(value) else np.inf
