@@ -43,11 +43,11 @@ def test_accuracy_and_errors_are_of_the_weights_that_workers_hold(name: str, for
     network = Plan(width=24, depth=1, steps=30, batch=16)
     trainer = _Trainer(s, network, data, 0)
     seen: list[Array] = []
-    step = trainer._step
+    take = trainer._step
 
-    def watched(number: int) -> None:
+    def watched(step: int) -> None:
         seen.append(trainer.layers[0].shares)  # type: ignore[attr-defined]
-        step(number)
+        take(step)
 
     trainer._step = watched  # type: ignore[method-assign]
     found = trainer.run()
@@ -65,7 +65,8 @@ def test_accuracy_and_errors_are_of_the_weights_that_workers_hold(name: str, for
             shares.reshape(-1, shares.shape[2]),
         )
         flat, right = (np.vstack([x.real, x.imag]) for x in (flat, right))
-        return np.linalg.lstsq(flat, right.astype(np.float64), rcond=None)[0][:rows]
+        found: Array = np.linalg.lstsq(flat, right.astype(np.float64), rcond=None)[0]
+        return found[:rows]
 
     shapes = [W.shape for W in found.shadow]
     layers: Any = trainer.layers
