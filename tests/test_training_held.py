@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from stabbench.arithmetic import exact
 from stabbench.arithmetic.kernels import multiply
 from stabbench.arithmetic.precision import precision
 from stabbench.codes.operators import Dense
@@ -15,8 +16,10 @@ from stabbench.report import report
 from stabbench.training import api
 from stabbench.training.layers.arrivals import arrivals
 from stabbench.training.layers.cases import chosen_decoder
+from stabbench.training.layers.coding import Coding
 from stabbench.training.layers.intervals import mean_interval
 from stabbench.training.layers.network import accuracy, examples
+from stabbench.training.layers.structure import Nearest
 from stabbench.training.layers.train import Plan, Scheme, _Trainer
 
 evaluate = partial(api.evaluate, "layers")
@@ -85,9 +88,19 @@ def test_accuracy_and_errors_are_of_the_weights_that_workers_hold(name: str, for
     shares = seen[-1]
     coding = layers[0].coding
     estimate = coding.decode(multiply(shares, inputs, s.precision), pattern, network.width)
-    exact = held(shares, network.width) @ inputs.astype(np.float64)
-    error = np.linalg.norm(estimate - exact) / np.linalg.norm(exact)
+    true = held(shares, network.width) @ inputs.astype(np.float64)
+    error = np.linalg.norm(estimate - true) / np.linalg.norm(true)
     assert found.errors["forward 1"][-1] == pytest.approx(error, rel=0.2)
+
+
+def test_nearest_weights_of_float64_shares_are_known_beyond_float64() -> None:
+    """Against exact least squares in rationals."""
+    code, form = build_code("polynomial[nodes=chebyshev]", 7, 2), precision("float64")
+    coding = Coding(code, chosen_decoder(code, "auto"), form)
+    shares = coding.encode(np.random.default_rng(0).standard_normal((5, 3)))
+    hi, lo = Nearest(coding, 5).weights(shares)
+    first, rest = exact.least_squares(code.generator.rounded("float64"), shares[:, 0])  # type: ignore[attr-defined]
+    assert np.abs((hi - first) + (lo - rest)).max() < 1e-28 * np.abs(first).max()
 
 
 def test_a_model_off_its_shadow_is_told() -> None:
