@@ -115,8 +115,9 @@ class Nearest:
     def weights(self, shares: Array) -> Pair:
         """The weights as a pair (hi, lo) of float64 arrays; not finite where the shares are not.
 
-        One step of refinement with exact residuals makes the pair far more accurate than float64
-        where the shares are an encoding up to rounding; for shares of at most 24 bits, beside whose rounding float64 has none, lo is zero.
+        One step of refinement with residuals to 64 bits makes the pair more accurate than float64
+        where the shares are an encoding up to rounding. For shares of at most 24 bits, beside
+        whose rounding that of float64 is nothing, lo is zero.
         """
         sent = _real(received(self.coding, shares, self.rows))
         with np.errstate(all="ignore"):
