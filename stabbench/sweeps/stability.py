@@ -228,6 +228,8 @@ def decode_all(
     if "approximate" in setup.code.groups or setup.noise:
         prediction = prediction.distrusted()
     measures |= error_statistics(prediction, decodable, relative, componentwise)
+    if prediction.trusted[worst.pattern]:
+        measures["predicted_stages"] = prediction.at(worst.pattern)
     measures |= structure.measures(choice, decodable, trials, relative)
     if setup.noise:
         measures |= statistics(setup.noise, choice, decodable, relative, trials)
@@ -350,14 +352,12 @@ def error_statistics(
     if trusted.any():
         ratios = relative[:, trusted] / predicted[trusted]
         measures["test_ratio"] = worst = Statistic.of(ratios, patterns[trusted])
-        at = _place(worst, patterns)
+        row = np.isin(np.arange(patterns.shape[1]), worst.worst_survivors)
+        at = np.flatnonzero((patterns == row).all(axis=1))[0]
         measures["ratio_digits"] = {
             "measured": float(metrics.digits(relative[worst.worst_trial, at])),
             "predicted": float(metrics.digits(predicted[at])),
         }
-    at = _place(measures["relative_error"], patterns)
-    if trusted[at]:
-        measures["predicted_stages"] = prediction.at(at)
     return measures
 
 
@@ -370,12 +370,6 @@ def stage_ratios(measures: dict[str, Any]) -> dict[str, Any]:
         if predicted.get(stage)
     }
     return {"stage_ratios": ratios} if ratios else {}
-
-
-def _place(statistic: Statistic, patterns: Array) -> int:
-    """The number of the pattern of the worst value."""
-    row = np.isin(np.arange(patterns.shape[1]), statistic.worst_survivors)
-    return int(np.flatnonzero((patterns == row).all(axis=1))[0])
 
 
 def first_undecodable(found: Conditions, patterns: Array) -> str:
