@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from stabbench.arithmetic.precision import Precision
+from stabbench.arithmetic.precision import Precision, precision
 from stabbench.codes.base import Code
 from stabbench.codes.operators import Dense, Operator
 from stabbench.decoders.base import Decoder, Plan
@@ -56,6 +56,7 @@ class Coding:
         self.workers = code.n
         self.owner = self.system.owner
         self._plan = functools.lru_cache(maxsize=4096)(self._make_plan)
+        self._factored = functools.lru_cache(maxsize=8)(self._make_factored)
 
     def length(self, rows: int) -> int:
         """Rows of one block of a matrix."""
@@ -99,6 +100,35 @@ class Coding:
         table = np.frombuffer(pattern, dtype=np.int8)[None]
         return self.decoder.plan(self.code, self.system, table, self.precision, "use")
 
+    def factored(self, rows: int) -> tuple[Array, Array, Array]:
+        """The encoding of a matrix as a real matrix A = Q R, where Q has orthonormal columns.
+
+        A takes blocks to the coded blocks of all workers where every row of a block is encoded
+        alike (`Dense`), else all rows of the blocks, below each other, to those of the coded
+        blocks. Real parts stand above imaginary ones.
+
+        Parameters
+        ----------
+        rows : int
+            Rows of the matrix, without padding.
+
+        Returns
+        -------
+        A, Q, R : arrays
+            A as stored, Q and R in float64.
+        """
+        return self._factored(self.length(rows) if not isinstance(self.encoder, Dense) else 1)
+
+    def _make_factored(self, length: int) -> tuple[Array, Array, Array]:
+        if isinstance(self.encoder, Dense):
+            matrix = real_blocks(self.encoder.matrix(self.precision))
+        else:
+            unknowns = self.blocks * length
+            blocks = np.eye(unknowns).reshape(self.blocks, length, unknowns)
+            coded = self.encoder.apply(blocks, precision("float64"))
+            matrix = np.concatenate(self.parts(coded, unknowns))
+        return matrix, *np.linalg.qr(matrix.astype(np.float64))
+
     def encode_flops(self, rows: int, columns: int) -> float:
         """Additions and multiplications of encoding a matrix; factors 1 cost nothing."""
         return combination_flops(self.encoder) * self.length(rows) * columns
@@ -107,6 +137,17 @@ class Coding:
         """Additions and multiplications of decoding, by the operation counts of the decoder."""
         received = int(pattern[self.owner].sum())
         return decoding_flops(self.decoder, received, self.blocks, self.length(rows) * columns)
+
+
+def real_blocks(coded: Array) -> Array:
+    """Complex blocks as real ones: real parts, then imaginary ones. Real blocks stay as they are.
+
+    Examples
+    --------
+    >>> real_blocks(np.array([[1.0 + 2.0j]])).tolist()
+    [[1.0], [2.0]]
+    """
+    return np.concatenate([coded.real, coded.imag]) if coded.dtype.kind == "c" else coded
 
 
 def combination_flops(encoder: Operator) -> float:

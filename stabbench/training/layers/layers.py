@@ -81,6 +81,11 @@ class Layer(ABC):
         """The weights that the master has, or would decode from the shares of all workers."""
         return self.weights
 
+    @property
+    def shadow_distance(self) -> float:
+        """||W - shadow|| / ||shadow||, see `structure.departure`; 0 where the master has W."""
+        return 0.0
+
     def exact_forward(self, h: Array) -> Pair:
         """W h without rounding, W the weights that take part in the products."""
         return product(self.weights, h)
@@ -204,8 +209,13 @@ class Deu(Coded):
     @property
     def model(self) -> Array:
         """W decoded from the shares of all workers by least squares, rounded once for decoding."""
-        hi, _ = self._nearest[0].weights(self.shares)
-        return hi.astype(self.precision.decode)
+        weights = self._nearest[0].weights(self.shares)
+        return structure.joined(weights).astype(self.precision.decode)
+
+    @property
+    def shadow_distance(self) -> float:
+        """How far W decoded likewise, but not rounded, is from the shadow."""
+        return structure.departure(self._nearest[0].weights(self.shares), self.weights)
 
     def exact_forward(self, h: Array) -> Pair:
         """W h for the weights whose encoding is nearest to what all workers hold."""

@@ -164,7 +164,7 @@ class _Trainer:
         self.features = precision.store(data.train), precision.store(data.test)
         self.classes = data.train_classes, data.test_classes
         matrices = [precision.store(W) for W in initial_weights(plan.widths(data), seed)]
-        self.layers = [self._layer(W, number) for number, W in enumerate(matrices)]
+        self.layers = self._layers(matrices)
         self.biases = [np.zeros(len(W), precision.decode) for W in matrices]
         batch = min(plan.batch, data.train.shape[1])
         self.batches = batches(data.train.shape[1], batch, plan.steps, seed)
@@ -176,14 +176,14 @@ class _Trainer:
         self.models: list[Array] = []
         self.counted = Ledger(precision).totals()
 
-    def _layer(self, weights: Array, number: int) -> Layer:
+    def _layers(self, matrices: list[Array]) -> list[Layer]:
         scheme = self.scheme
         if scheme.code is None or scheme.decoder is None:
-            return Plain(weights, scheme.precision, self.ledger)
+            return [Plain(W, scheme.precision, self.ledger) for W in matrices]
         coding = Coding(scheme.code, scheme.decoder, scheme.precision)
         if scheme.mode == "naive":
-            return Naive(weights, coding, self.ledger)
-        return Deu(weights, coding, self.ledger, first=number == 0)
+            return [Naive(W, coding, self.ledger) for W in matrices]
+        return [Deu(W, coding, self.ledger, first=i == 0) for i, W in enumerate(matrices)]
 
     def run(self) -> Run:
         result = self.result
@@ -201,8 +201,7 @@ class _Trainer:
         result.totals = self.ledger.totals()
         result.weights = self.models
         result.shadow = [layer.weights for layer in self.layers]
-        pairs = zip(result.weights, result.shadow, strict=True)
-        result.shadow_distance = [_apart(mine, shadow) for mine, shadow in pairs]
+        result.shadow_distance = [layer.shadow_distance for layer in self.layers]
         result.biases = self.biases
         result.distance = self._distance()
         return result
@@ -287,12 +286,3 @@ def _coded_weights(layer: Deu) -> list[tuple[Array, Array]]:
     if layer.transposed is not None:
         pairs.append((layer.transposed, layer.weights.T))
     return pairs
-
-
-def _apart(mine: Array, shadow: Array) -> float:
-    """||mine - shadow|| / ||shadow||, infinite where a number is not finite."""
-    wide = np.float64 if mine.dtype.itemsize <= 8 else mine.dtype
-    with np.errstate(all="ignore"):
-        size = np.linalg.norm(shadow.astype(wide).ravel())
-        value = float(np.linalg.norm((mine.astype(wide) - shadow).ravel()) / size)
-    return value if np.isfinite(value) else np.inf
