@@ -17,7 +17,6 @@ from stabbench.training import api
 from stabbench.training.layers.arrivals import arrivals
 from stabbench.training.layers.cases import chosen_decoder
 from stabbench.training.layers.coding import Coding
-from stabbench.training.layers.intervals import mean_interval
 from stabbench.training.layers.network import accuracy, examples
 from stabbench.training.layers.structure import Nearest
 from stabbench.training.layers.train import Plan, Scheme, _Trainer
@@ -145,17 +144,3 @@ def test_a_run_without_a_whole_step_has_no_costs_per_step(tmp_path: Path) -> Non
     )
     (section,) = report(tmp_path, tmp_path / "report", formats=["svg"]).sections
     assert "training-costs" not in {table.name for table in section.tables}
-
-
-@pytest.mark.parametrize("trials", [2, 3, 5])
-def test_intervals_stay_within_what_a_difference_can_be(trials: int) -> None:
-    """10,000 draws of accuracies near 1; the coverage of 95 % has a standard error of 0.2 %."""
-    random = np.random.default_rng(trials)
-    values = random.beta(8, 2, (10_000, trials)) - random.beta(9, 1, (10_000, trials))
-    found = [mean_interval(row) for row in values]
-    for each in found:
-        assert -1 <= each["low"] <= each["mean"] <= each["high"] <= 1
-    covered = np.mean([each["low"] <= -0.1 <= each["high"] for each in found])
-    assert 0.93 < covered < 0.97
-    assert min(mean_interval([-0.9, -0.99, -0.8])["low"], 0) == -1
-    assert mean_interval([1.0, 0.7])["high"] == 1

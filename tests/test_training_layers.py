@@ -30,7 +30,6 @@ from stabbench.training.layers import cases, structure
 from stabbench.training.layers.arrivals import arrivals
 from stabbench.training.layers.cases import chosen_decoder, summary
 from stabbench.training.layers.coding import Coding, decoding_flops
-from stabbench.training.layers.intervals import mean_interval
 from stabbench.training.layers.layers import Deu, Naive, Plain, descended
 from stabbench.training.layers.ledger import Ledger
 from stabbench.training.layers.network import accuracy, examples
@@ -474,14 +473,6 @@ def test_slow_workers_straggle_more_often() -> None:
     even = arrivals("random").patterns(8, 2, 400, seed=0).sum(axis=0)
     assert counts.min() < 150
     assert even.min() > 250
-
-
-def test_interval_is_students() -> None:
-    found = mean_interval([0.01, -0.02, 0.0, 0.03, 0.01])
-    assert found["mean"] == pytest.approx(0.006)
-    # t(0.975, 4) = 2.776445, standard error 0.0181659 / sqrt 5
-    assert found["high"] - found["mean"] == pytest.approx(2.776445 * 0.0181659 / 5**0.5, rel=1e-4)
-    assert mean_interval([0.5])["low"] is None
 
 
 # cases, store, report

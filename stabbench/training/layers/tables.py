@@ -123,7 +123,7 @@ def accuracy(records: Sequence[Record]) -> Iterator[Table]:
         notes = (
             (
                 "difference: test accuracy minus that of the uncoded network with the same seeds; "
-                "low and high bound its mean over seeds (Student, 95%, within -1 and 1)"
+                "low and high bound its mean over seeds (95%, Student on the logit scale)"
             ),
             (
                 "accuracies of deu are of the weights decoded by least squares from all shares; "
