@@ -164,6 +164,16 @@ def test_shares_that_are_not_finite_hold_no_weights() -> None:
     assert structure.distance(coding, shares, 8) == np.inf
 
 
+def test_a_code_with_dependent_columns_determines_no_weights() -> None:
+    code = build_code("gaussian", 6, 2)
+    coding = Coding(code, chosen_decoder(code, "auto"), precision("float32"))
+    shares = coding.encode(np.ones((8, 3), np.float32))
+    matrix = coding.factored(8)[0].copy()
+    matrix[:, 3] = 0
+    coding.factored = lambda rows: (matrix, *np.linalg.qr(matrix.astype(float)))  # type: ignore[method-assign]
+    assert np.isnan(structure.Nearest(coding, 8).weights(shares)[0]).all()
+
+
 # what a step costs
 
 

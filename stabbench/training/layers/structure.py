@@ -131,7 +131,7 @@ class Nearest:
         matrix, basis, factor = self.coding.factored(self.rows)
         hi, lo = map(self._sides, coded)
         zeros = np.zeros((matrix.shape[1], hi.shape[1]))
-        if not (np.isfinite(hi).all() and np.isfinite(factor).all() and np.diag(factor).all()):
+        if not (np.isfinite(hi).all() and np.diag(factor).all()):
             return (np.full_like(zeros, np.nan), zeros), np.full_like(hi, np.nan)
         along = basis.T @ hi
         first = solve_triangular(factor, along, check_finite=False)
