@@ -39,10 +39,8 @@ def test_intervals_stay_between_the_bounds_and_contain_the_mean(
     random = np.random.default_rng(n)
     least, greatest = bounds
     for _ in range(150):
-        values = (
-            least
-            + (greatest - least) * random.beta(*(10.0 ** random.uniform(-2, 2, (2, 1))), (1, n))[0]
-        )
+        a, b = 10.0 ** random.uniform(-2, 2, 2)
+        values = least + (greatest - least) * random.beta(a, b, n)
         if random.random() < 0.3:
             values[random.integers(n)] = random.choice(bounds)
         found = mean_interval(list(values), bounds)
