@@ -24,10 +24,12 @@ from stabbench.sweeps.store import Store
 from stabbench.training import api
 from stabbench.training.descent import cases
 from stabbench.training.descent.cases import Request, Setup, chosen_decoder, time_measures
-from stabbench.training.descent.descend import Descent, Method, Scheme, Sums, descend
+from stabbench.training.descent.descend import ERRORS, Descent, Method, Scheme, Sums, descend
+from stabbench.training.descent.report import losses as shown_losses
 from stabbench.training.descent.softmax import Regression, accuracy
 from stabbench.training.descent.times import drawn, expected
 from stabbench.training.layers.arrivals import arrivals
+from stabbench.training.layers.curves import together
 from stabbench.training.layers.ledger import Ledger
 from stabbench.training.layers.network import examples
 
@@ -233,6 +235,49 @@ def test_blocks_of_a_gradient_are_sent_without_padding() -> None:
     pattern = np.array([1, 1, 0, 1, 0, 1])
     Sums(Scheme(code, decoder("weights"), form), ledger).of(np.ones((6, 650), np.float32), pattern)
     assert ledger.up == 4 * 650 * 8  # complex numbers
+
+
+def test_bytes_per_iteration_depend_on_neither_coefficients_nor_rate() -> None:
+    """Whether a descent breaks off or not; other generators of the same load send as much."""
+    records = [
+        evaluate(f"kadhe[generator={kind},d=5,m=3]", iterations=8, rate=rate, trials=2)
+        for kind, rate in (("gaussian", 0.1), ("chebyshev", 0.1), ("chebyshev", 1e38))
+    ]
+    assert [record.status for record in records] == ["ok", "ok", "overflow"]
+    assert all(step < 8 for step in records[-1].diverged)
+    for key, numbers in (("bytes_down", 10 * 650), ("bytes_up", 8 * 217)):
+        assert {record.per_step[key] for record in records} == {4.0 * numbers}
+
+
+@pytest.mark.parametrize("method", ["plain", "nesterov"])
+def test_loss_and_accuracy_are_of_the_same_weights(method: str) -> None:
+    """The last of the losses by iteration is that of the point before the last step."""
+    found = plain(10, name=method, iterations=5)
+    data = examples("digits", 0)
+    scores = found.weights.T @ np.vstack([data.train, np.ones(data.train.shape[1])])
+    right = scores[data.train_classes, np.arange(scores.shape[1])]
+    assert found.loss == pytest.approx(np.mean(np.log(np.exp(scores).sum(axis=0)) - right))
+    assert found.train_accuracy == np.mean(scores.argmax(axis=0) == data.train_classes)
+    assert found.loss < 0.99 * found.losses[-1]
+    record = evaluate("cyclic-mds", method=method, iterations=5, precision="float64", trials=1)
+    assert record.loss == [pytest.approx(found.loss, rel=1e-8)]
+
+
+def test_a_loss_that_is_not_finite_is_infinite() -> None:
+    record = evaluate("cyclic-mds", iterations=3, rate=1e300, trials=1)
+    assert record.status == "overflow"
+    assert record.loss == [np.inf]
+
+
+def test_lines_of_iterations_are_of_all_seeds_or_end() -> None:
+    assert together([[3.0, 2.0, 1.0], [5.0]]) == [(1, (3.0, 5.0))]
+    case = Request("cyclic-mds", trials=2).case()
+    levels = dict.fromkeys(("median", "q95", "worst"), 0.0)
+    errors = {f"{key}s": [[0.1] * 3, [0.1]] for key in ERRORS} | dict.fromkeys(ERRORS, levels)
+    losses = {"losses": [[3.0, 2.0, 1.0], [5.0]], "diverged": [None, 1]}
+    plots = list(shown_losses([Record(case, measures=errors | losses)]))
+    rows = plots[0].data.records()
+    assert [(row["step"], row["value"], row["low"], row["high"]) for row in rows] == [(1, 4, 3, 5)]
 
 
 # times

@@ -591,6 +591,26 @@ def test_report_shows_accuracy_errors_and_costs(stored: Path, tmp_path: Path) ->
     assert ends[f"{INTEGERS} naive"][1] == pytest.approx(broken["accuracy"], abs=1e-3)
 
 
+def test_a_line_of_errors_is_of_all_seeds_or_ends(tmp_path: Path) -> None:
+    """Seeds that diverge late are no sample of all seeds: without the others a line would fall."""
+    train_layers(None, tmp_path, codes=[INTEGERS], mode="naive", width=256, steps=15, trials=3)
+    (record,) = Store(tmp_path).records.values()
+    assert len(set(record.diverged)) > 1
+    (section,) = report(tmp_path, tmp_path / "report", formats=["svg"]).sections
+    plots = {plot.name: plot.data.records() for plot in section.plots}
+    rows, products = plots["training-layer-error"], record.layer_errors.values()
+    assert [row["step"] for row in rows] == list(range(1, min(record.diverged) + 1))
+    for row in rows:
+        medians = [
+            np.median([e[trial][row["step"] - 1] for e in products if len(e[trial]) >= row["step"]])
+            for trial in range(3)
+        ]
+        assert row["value"] == pytest.approx(np.mean(medians))
+        assert (row["low"], row["high"]) == pytest.approx((min(medians), max(medians)))
+    accuracies = plots["training-accuracy-by-epoch"]
+    assert accuracies[-1]["value"] == pytest.approx(np.mean(record.test_accuracy), rel=1e-3)
+
+
 def test_presets_hold_six_schemes_and_five_seeds() -> None:
     cases = plan("standard", {}).cases
     assert {case["trials"] for case in cases} == {5}

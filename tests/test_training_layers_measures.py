@@ -94,11 +94,17 @@ def test_deu_is_measured_by_the_weights_that_the_shares_hold(
     unit = precision("bfloat16").unit
     assert found.diverged is None
     errors: dict[str, list[float]] = {}
+    assert len(found.copy_distance) == 1  # the first layer has one copy only
     for number, layer in enumerate(watched, start=1):
         held = weights_of(layer.coding, layer.shares, layer.weights.shape[0])
         assert np.allclose(found.weights[number - 1], held, rtol=2 * unit, atol=1e-8)
         distance = norm_ratio(held, layer.weights.astype(np.float64))
         assert found.shadow_distance[number - 1] == pytest.approx(distance, rel=1e-3)
+        if layer.transposed is not None:
+            other = weights_of(layer.coding, layer.transposed, layer.weights.shape[1]).T
+            assert found.copy_distance[number - 2] == pytest.approx(
+                norm_ratio(other, held), rel=1e-3
+            )
         for name, shares, operand, estimate in layer.seen:
             rows = layer.weights.shape[0 if name == "forward" else 1]
             exact = weights_of(layer.coding, shares, rows) @ operand.astype(np.float64)
@@ -172,6 +178,23 @@ def test_a_code_with_dependent_columns_determines_no_weights() -> None:
     matrix[:, 3] = 0
     coding.factored = lambda rows: (matrix, *np.linalg.qr(matrix.astype(float)))  # type: ignore[method-assign]
     assert np.isnan(structure.Nearest(coding, 8).weights(shares)[0]).all()
+
+
+def test_the_two_copies_of_deu_part_in_few_bits_and_not_in_exact_arithmetic() -> None:
+    """Their distance counts the rounding of both; it is no part of the layer errors."""
+    found = {
+        form: evaluate(NODES[2], mode="deu", precision=form, width=64, steps=44, trials=2)
+        for form in ("bfloat16", "float32", "float64")
+    }
+    worst = {form: record.copy_distance["worst"] for form, record in found.items()}
+    assert worst["bfloat16"] > 0.1
+    assert 1e-8 < worst["float32"] < 1e-4
+    assert 0 < worst["float64"] < 1e-12
+    for record in found.values():
+        assert [len(layers) for layers in record.copy_distance["by_layer"]] == [2, 2]
+        assert max(map(max, record.copy_distance["by_layer"])) == record.copy_distance["worst"]
+    naive = evaluate("dct", mode="naive", width=16, steps=2, trials=1)
+    assert "copy_distance" not in naive.measures
 
 
 # what a step costs

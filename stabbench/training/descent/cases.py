@@ -253,7 +253,7 @@ def summary(runs: list[Descent], uncoded: list[Descent]) -> dict[str, Any]:
         "accuracy_difference": mean_interval(
             [a.test_accuracy - b.test_accuracy for a, b in zip(runs, uncoded, strict=True)]
         ),
-        "loss": [run.losses[-1] for run in runs],
+        "loss": [run.loss for run in runs],
         "losses": [[coded.short(x) for x in run.losses] for run in runs],
         "uncoded_losses": [[coded.short(x) for x in run.losses] for run in uncoded],
         "diverged": [run.diverged for run in runs],

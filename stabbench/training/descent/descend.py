@@ -72,6 +72,9 @@ class Descent:
         ``gradient_error`` of the decoded sum; ``decoding_error`` of the decoder's weights in exact
         arithmetic, zero for exact codes; ``arithmetic_error`` between the two.
     test_accuracy, train_accuracy : float
+        Of the weights at the end.
+    loss : float
+        The training loss of the weights at the end, infinite if it is not finite.
     diverged : int or None
         The iteration, counted from 1, at which infinity or NaN appeared.
     reason : str
@@ -86,6 +89,7 @@ class Descent:
     )
     test_accuracy: float = 0.0
     train_accuracy: float = 0.0
+    loss: float = np.inf
     diverged: int | None = None
     reason: str = ""
     ledger: dict[str, Any] = dataclasses.field(default_factory=dict)
@@ -234,6 +238,8 @@ def descend(
             result.diverged, result.reason = iteration, f"{reason} at iteration {iteration}"
             break
     result.weights, result.ledger = weights, ledger.totals()
+    _, loss = regression.gradients(weights)
+    result.loss = loss if np.isfinite(loss) else np.inf
     features = precision.store(data.train), precision.store(data.test)
     result.train_accuracy = accuracy(weights, features[0], data.train_classes)
     result.test_accuracy = accuracy(weights, features[1], data.test_classes)

@@ -1,6 +1,6 @@
 """What a report shows for cases of kind ``descent``: a table, curves of loss and of both errors."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from stabbench.report.entries import code_name, decoder_name
@@ -10,7 +10,7 @@ from stabbench.report.table import Column, Table, table
 from stabbench.sweeps.case import Record
 from stabbench.training.coded import UNCODED
 from stabbench.training.descent.cases import DECODER_ORDER, KIND
-from stabbench.training.layers.curves import PANELS, Curve, curve_plot, curve_rows
+from stabbench.training.layers.curves import PANELS, Curve, curve_plot, curve_rows, together
 
 SHARED = ("data", "precision", "method", "n", "iterations", "rate", "momentum", "trials", "seed")
 OWN = ("stragglers", "arrivals", "spare", "times")
@@ -21,7 +21,7 @@ COLUMNS = (
     Column("difference", "difference", "number", 0),
     Column("low", "low", "number"),
     Column("high", "high", "number"),
-    Column("loss", "loss", "number"),
+    Column("loss", "training loss", "number"),
     Column("gradient_error", "gradient error", "number", 0),
     Column("decoding_error", "decoding error", "number", 0),
     Column("arithmetic_error", "arithmetic error", "number", 0),
@@ -40,8 +40,8 @@ TERMS = (
     ("expected time", "Of one iteration in the time model, waiting for n − s workers."),
 )
 CAPTION = (
-    "Lines: mean over seeds, bands from the least to the greatest. A cross: a seed diverged; it is "
-    "in the line up to the iteration at which it ended."
+    "Lines: mean over all seeds, bands from the least to the greatest. A cross: a seed diverged, "
+    "and the line ends where the first one did."
 )
 
 
@@ -97,7 +97,10 @@ def accuracy(records: Sequence[Record]) -> Iterator[Table]:
     """A row per code: accuracy against uncoded, both errors, time of an iteration."""
     rows = [_row(*entry) for entry in measured(records)]
     if rows:
-        notes = ("errors: medians over iterations and seeds, relative to the exact sum",)
+        notes = (
+            "errors: medians over iterations and seeds, relative to the exact sum",
+            "accuracy and training loss: of the weights at the end, means over seeds",
+        )
         yield table("descent", "Coded gradient descent", COLUMNS, rows, notes)
 
 
@@ -158,15 +161,7 @@ def _plots(
 
 def _line(record: Record, scheme: str, measure: str) -> tuple[str, Curve, int]:
     diverged = sum(step is not None for step in record.measures["diverged"])
-    return scheme, _curve(record.measures[measure]), diverged
-
-
-def _curve(trials: Iterable[Sequence[float]]) -> Curve:
-    points: dict[int, list[float]] = {}
-    for values in trials:
-        for step, value in enumerate(values, start=1):
-            points.setdefault(step, []).append(value)
-    return list(points.items())
+    return scheme, together(record.measures[measure]), diverged
 
 
 register(

@@ -65,6 +65,7 @@ TERMS = (
         ),
     ),
     ("u", "Unit round-off of the format of the models."),
+    ("max|x|", "The greatest entry of any model at any step that was measured, not only the last."),
     ("replica difference", "Between a neighbour's copy of a model and the model; must be 0."),
     (
         "distance to limit",

@@ -239,8 +239,9 @@ def summary(runs: list[Run], uncoded: list[Run]) -> dict[str, Any]:
     if checked:
         measures["invariant"] = {"worst": max(checked)}
         measures["distance"] = {"worst": max(run.distance or 0.0 for run in runs)}
-        apart = [run.shadow_distance for run in runs]
-        measures["shadow_distance"] = {"worst": max(map(max, apart)), "by_layer": apart}
+        for name in ("shadow_distance", "copy_distance"):
+            apart = [getattr(run, name) for run in runs]
+            measures[name] = {"worst": max(map(max, apart)), "by_layer": apart}
     return measures
 
 

@@ -28,7 +28,20 @@ PANELS = 4
 FARTHEST = 1e12
 """Values beyond it stand at the edge of a logarithmic axis."""
 Curve = Sequence[tuple[int, Sequence[float]]]
-"""Points of a line: a step, and the values of all trials that reached it."""
+"""Points of a line: a step, and the values of all trials."""
+
+
+def together(trials: Sequence[Sequence[float]]) -> Curve:
+    """Points of a line from the values of every trial by step, as far as all trials went.
+
+    Beyond the first end, means would be over fewer and fewer trials: those that fared best.
+
+    Examples
+    --------
+    >>> together([[1.0, 2.0, 3.0], [5.0, 6.0]])
+    [(1, (1.0, 5.0)), (2, (2.0, 6.0))]
+    """
+    return list(enumerate(zip(*trials, strict=False), start=1))
 
 
 def curve_rows(

@@ -217,6 +217,20 @@ class Deu(Coded):
         """How far W decoded likewise, but not rounded, is from the shadow."""
         return structure.departure(self._nearest[0].weights(self.shares), self.weights)
 
+    @property
+    def copy_distance(self) -> float | None:
+        """||V^T - W|| / ||W|| of W and V, decoded from the shares of W and of W^T.
+
+        Exact arithmetic keeps them equal; each is rounded by itself. None without shares of W^T.
+        """
+        if self.transposed is None:
+            return None
+        W, V = (
+            near.weights(shares)
+            for near, shares in zip(self._nearest, (self.shares, self.transposed), strict=True)
+        )
+        return structure.departure((V[0].T, V[1].T), structure.joined(W))
+
     def exact_forward(self, h: Array) -> Pair:
         """W h for the weights whose encoding is nearest to what all workers hold."""
         return self._nearest[0].product(self.shares, h)

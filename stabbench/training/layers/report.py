@@ -1,5 +1,6 @@
 """What a report shows for cases of kind ``layers``: tables of accuracy and cost, and four plots."""
 
+import itertools
 import statistics
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
@@ -11,7 +12,15 @@ from stabbench.report.table import Column, Table, table
 from stabbench.sweeps.case import Record
 from stabbench.training.layers import tables
 from stabbench.training.layers.cases import KIND
-from stabbench.training.layers.curves import FARTHEST, PANELS, Curve, base, curve_plot, curve_rows
+from stabbench.training.layers.curves import (
+    FARTHEST,
+    PANELS,
+    Curve,
+    base,
+    curve_plot,
+    curve_rows,
+    together,
+)
 from stabbench.training.layers.tables import Entry, entries, pairs, panels
 
 if TYPE_CHECKING:
@@ -72,6 +81,13 @@ TERMS = (
             "shadow is what the same updates make of uncoded weights, which nobody holds."
         ),
     ),
+    (
+        "copies apart",
+        (
+            "‖Vᵀ − W‖ / ‖W‖ at the end, the worst layer: mode deu keeps a layer twice, coded W for "
+            "forward and coded Wᵀ for backward products; V and W are decoded from them."
+        ),
+    ),
     ("diverged", "Infinity or NaN appeared; the run ends there and the step is recorded."),
 )
 
@@ -121,17 +137,15 @@ def _last(trial: Sequence[tuple[int, float]], step: int) -> float | None:
 
 
 def _layer_errors(record: Record) -> Curve:
-    found = record.measures["layer_errors"].values()
-    steps = max(len(errors) for trials in found for errors in trials)
-    points = []
-    for step in range(steps):
-        medians = [
-            statistics.median(here)
-            for trial in range(len(record.measures["diverged"]))
-            if (here := [t[trial][step] for t in found if step < len(t[trial])])
-        ]
-        points.append((step + 1, medians))
-    return points
+    products = record.measures["layer_errors"].values()
+    numbers = range(len(record.measures["diverged"]))
+    return together([_medians([trials[number] for trials in products]) for number in numbers])
+
+
+def _medians(errors: Sequence[Sequence[float]]) -> list[float]:
+    """Median over the products of a run by step; in its last step not all may have been formed."""
+    steps = itertools.zip_longest(*errors)
+    return [statistics.median(x for x in found if x is not None) for found in steps]
 
 
 def costs(records: Sequence[Record]) -> Iterator[Plot]:

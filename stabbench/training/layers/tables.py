@@ -28,6 +28,7 @@ ACCURACY = (
     Column("invariant", "invariant", "number"),
     Column("distance", "distance", "number"),
     Column("shadow", "off the shadow", "number"),
+    Column("copies", "copies apart", "number"),
 )
 COSTS = (
     Column("code", "code", importance=0),
@@ -154,6 +155,7 @@ def _accuracy(entry: Entry) -> dict[str, Any]:
         "invariant": measures.get("invariant", {}).get("worst"),
         "distance": measures.get("distance", {}).get("worst"),
         "shadow": measures.get("shadow_distance", {}).get("worst"),
+        "copies": measures.get("copy_distance", {}).get("worst"),
     }
 
 

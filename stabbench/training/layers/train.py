@@ -102,6 +102,9 @@ class Run:
         What the same updates make of uncoded weights; the weights themselves without ``deu``.
     shadow_distance : list of float
         By layer, ||W - shadow|| / ||shadow|| at the end.
+    copy_distance : list of float
+        In mode ``deu``, by layer from the second on: how far the weights that the shares of W^T
+        stand for are from those of the shares of W at the end, relative to these.
     """
 
     errors: dict[str, list[float]] = dataclasses.field(default_factory=dict)
@@ -114,6 +117,7 @@ class Run:
     whole_steps: int = 0
     shadow: list[Array] = dataclasses.field(default_factory=list)
     shadow_distance: list[float] = dataclasses.field(default_factory=list)
+    copy_distance: list[float] = dataclasses.field(default_factory=list)
     weights: list[Array] = dataclasses.field(default_factory=list)
     biases: list[Array] = dataclasses.field(default_factory=list)
 
@@ -202,6 +206,8 @@ class _Trainer:
         result.weights = self.models
         result.shadow = [layer.weights for layer in self.layers]
         result.shadow_distance = [layer.shadow_distance for layer in self.layers]
+        apart = [layer.copy_distance for layer in self.layers if isinstance(layer, Deu)]
+        result.copy_distance = [value for value in apart if value is not None]
         result.biases = self.biases
         result.distance = self._distance()
         return result
