@@ -25,14 +25,9 @@ from stabbench.analysis.conditioning.combinations import (
 from stabbench.analysis.conditioning.downdate import largest_eigenvalues, negative_eigenvalues
 from stabbench.analysis.conditioning.kappa import kappa_of_rest
 from stabbench.arithmetic.coefficients import Coefficients
-from stabbench.arithmetic.duality import dual, spectral_norm
-from stabbench.arithmetic.inverses import (
-    column_norm,
-    complements,
-    condition_numbers,
-    decoding_operators,
-    frobenius_norm,
-)
+from stabbench.arithmetic.duality import dual
+from stabbench.arithmetic.inverses import complements, condition_numbers, decoding_operators
+from stabbench.arithmetic.norms import column_norm, frobenius_norm, spectral_norm
 from stabbench.codes.base import LinearCode
 from stabbench.codes.registry import code
 from stabbench.errors import InputError

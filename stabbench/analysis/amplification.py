@@ -5,7 +5,8 @@ from typing import Any
 import numpy as np
 
 from stabbench.arithmetic.dense import elimination_size
-from stabbench.arithmetic.inverses import frobenius_norm
+from stabbench.arithmetic.norms import frobenius_norm
+from stabbench.arithmetic.scaling import shifted
 
 Array = np.ndarray[Any, np.dtype[Any]]
 BATCH_ENTRIES = 1 << 22
@@ -64,13 +65,17 @@ def rms_amplification(decoding: Array, received: Array, wanted: float) -> Array:
         return np.asarray(frobenius_norm(decoding * sizes[:, None, :]) / wanted)
 
 
-def elimination_amplification(decoding: Array, received: Array) -> Array:
+def elimination_amplification(
+    decoding: Array, received: Array, exponents: Array | int = 0
+) -> Array:
     """|| |Phi_F^-1| P |L| |U| ||_inf per pattern: what Gaussian elimination itself adds.
 
     Parameters
     ----------
     decoding : array, shape (P, k, k)
     received : array, shape (P, k, k)
+    exponents : int array, shape (P, k), optional
+        `decoding` is of the rows over these powers of two; elimination is of the rows themselves.
 
     Returns
     -------
@@ -80,7 +85,7 @@ def elimination_amplification(decoding: Array, received: Array) -> Array:
     -----
     Higham, Accuracy and Stability of Numerical Algorithms (2002), theorem 9.4.
     """
-    return _weighted(decoding, elimination_size(received))
+    return _weighted(decoding, shifted(elimination_size(received), -np.asarray(exponents)))
 
 
 def _weighted(decoding: Array, sizes: Array) -> Array:

@@ -13,14 +13,12 @@ from stabbench.analysis.amplification import (
 )
 from stabbench.analysis.large import svd_operators
 from stabbench.arithmetic.coefficients import Coefficients
-from stabbench.arithmetic.duality import spectral_norm
-from stabbench.arithmetic.inverses import (
-    DecodingOperators,
-    column_norm,
-    decoding_operators,
-    frobenius_norm,
-)
+from stabbench.arithmetic.duality import dual
+from stabbench.arithmetic.extended import Extended, extended
+from stabbench.arithmetic.inverses import DecodingOperators, decoding_operators
+from stabbench.arithmetic.norms import column_norm, frobenius_norm, spectral_norm
 from stabbench.arithmetic.precision import Precision, precision
+from stabbench.arithmetic.scaling import even, leveled, normal
 from stabbench.codes.base import Code
 from stabbench.codes.operators import Dense, Operator
 from stabbench.errors import InputError
@@ -29,6 +27,13 @@ Array = np.ndarray[Any, np.dtype[Any]]
 BATCH_ENTRIES = 1 << 21
 MOST_UNKNOWNS = 128
 """Unknowns up to which duality in ball arithmetic is fast enough."""
+LOG10 = {
+    "kappa_2": "log10_condition_number",
+    "kappa_F": "log10_condition_number_F",
+    "kappa_1": "log10_condition_number_1",
+    "amplification": "log10_amplification",
+}
+"""Measures that tell the logarithms of others where these are beyond float64."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -49,7 +54,8 @@ class Conditions:
     rms_amplification : float64 array
         || D_F diag(||Phi_r||_2) ||_F / ||T||_F, see `rms_amplification`.
     others : dict of float64 arrays
-        Further measures that only some structure of codes has.
+        Further measures that only some structure of codes has; logarithms, by the names in
+        `LOG10`, of a measure that is beyond float64 for a pattern that decodes.
     """
 
     decodable: Array
@@ -85,13 +91,50 @@ def conditions(generator: Coefficients, rows: Array, target: Array | None = None
     >>> conditions(parity, np.array([[0, 1], [1, 2]])).amplification
     array([1., 3.])
     """
-    count = len(rows)
-    names = ("kappa_2", "kappa_F", "kappa_1", "amplification", "elimination", "rms_amplification")
-    values: dict[str, Any] = {name: np.full(count, np.inf) for name in names}
-    decodable = np.zeros(count, dtype=bool)
+    generator = normal(generator)[0]
+    values: dict[str, Any] = {name: np.full(len(rows), np.inf) for name in Extended._fields}
+    decodable = np.ones(len(rows), dtype=bool)
+    if _holds(generator):
+        _fill_batches(values, decodable, generator, rows, target)
+    beyond = decodable & ~np.all([np.isfinite(x) for x in values.values()], axis=0)
+    others: dict[str, Array] = {}
+    for p in np.flatnonzero(beyond):
+        found = extended(generator.rows(rows[p]), target)
+        decodable[p] = found is not None
+        for name, number in found._asdict().items() if found is not None else ():
+            values[name][p] = number.value
+            if name in LOG10 and not np.isfinite(number.value):
+                others.setdefault(LOG10[name], np.full(len(rows), np.inf))[p] = number.log10
+    for name, told in LOG10.items():
+        if told in others:
+            within = np.isfinite(values[name])
+            others[told][within] = np.log10(values[name][within])
+    return Conditions(decodable=decodable, **values, others=others)
+
+
+def _holds(generator: Coefficients) -> bool:
+    """Whether float64 can hold the decoding operators of a normal generator, and their squares."""
+    n, k = generator.shape
+    if k > MOST_UNKNOWNS:
+        return even(generator.rounded("float64"), max(n - k, 0))
+    try:
+        return dual(generator).room >= 0
+    except InputError:  # no rows of a generator without full rank decode
+        return True
+
+
+def _fill_batches(
+    values: dict[str, Any],
+    decodable: Array,
+    generator: Coefficients,
+    rows: Array,
+    target: Array | None,
+) -> None:
+    """Write the measures of patterns that decode, and which do, batch by batch."""
+    decodable[:] = False
     step = max(1, BATCH_ENTRIES // max(1, generator.shape[1] * rows.shape[1]))
     matrix = generator.rounded("float64")
-    for start in range(0, count, step):
+    for start in range(0, len(rows), step):
         part = rows[start : start + step]
         try:
             found = operators_of(generator, part)
@@ -104,18 +147,42 @@ def conditions(generator: Coefficients, rows: Array, target: Array | None = None
             values["kappa_2"][at] = spectral_norm(received) * spectral_norm(inverse)
             values["kappa_F"][at] = frobenius_norm(received) * frobenius_norm(inverse)
             values["kappa_1"][at] = column_norm(received) * column_norm(inverse)
-        decoder, size, whole = inverse, 1.0, generator.shape[1] ** 0.5
-        if target is not None:
-            with np.errstate(over="ignore", invalid="ignore"):
-                decoder = np.matmul(target, inverse)
-            size, whole = float(np.abs(target).sum(axis=1).max()), float(np.linalg.norm(target))
-        values["amplification"][at] = amplification(decoder, received) / size
-        values["rms_amplification"][at] = rms_amplification(decoder, received, whole)
-        values["elimination"][at] = values["amplification"][at]
-        if rows.shape[1] == generator.shape[1]:
-            own = elimination_amplification(decoder, received) / size
-            values["elimination"][at] = np.maximum(own, values["amplification"][at])
-    return Conditions(decodable=decodable, **values)
+        grown = _amplifications(generator, part[found.status], inverse, target)
+        for name, measure in grown.items():
+            values[name][at] = measure
+
+
+def _amplifications(
+    generator: Coefficients, rows: Array, inverse: Array, target: Array | None
+) -> dict[str, Array]:
+    """Amplification of patterns that decode, from inverses whose rows are right to their norms.
+
+    An error in a row counts by the largest row of the system: where rows are of very different
+    sizes, each is taken over a power of two, which amplification does not feel. That needs a square
+    system; of others nothing is said.
+    """
+    square = rows.shape[1] == generator.shape[1]
+    level, exponents = leveled(generator)
+    if level is not generator:
+        if not square:
+            return {}
+        inverse = operators_of(level, rows).D
+    received = level.rounded("float64")[rows]
+    decoder, size, whole = inverse, 1.0, generator.shape[1] ** 0.5
+    if target is not None:
+        with np.errstate(over="ignore", invalid="ignore"):
+            decoder = np.matmul(target, inverse)
+        size, whole = float(np.abs(target).sum(axis=1).max()), float(np.linalg.norm(target))
+    found = {
+        "amplification": amplification(decoder, received) / size,
+        "rms_amplification": rms_amplification(decoder, received, whole),
+    }
+    found["elimination"] = found["amplification"]
+    if square:
+        whole_rows = generator.rounded("float64")[rows]
+        own = elimination_amplification(decoder, whole_rows, exponents[rows]) / size
+        found["elimination"] = np.maximum(own, found["amplification"])
+    return found
 
 
 def merged(parts: list[tuple[Array, Conditions]]) -> Conditions:
@@ -131,7 +198,12 @@ def merged(parts: list[tuple[Array, Conditions]]) -> Conditions:
         field.name: np.concatenate([getattr(found, field.name) for _, found in parts])[order]
         for field in dataclasses.fields(Conditions)[:-1]
     }
-    return Conditions(**values)
+    others = {}
+    for name, told in LOG10.items():
+        if any(told in found.others for _, found in parts):
+            logs = [found.others.get(told, np.log10(getattr(found, name))) for _, found in parts]
+            others[told] = np.concatenate(logs)[order]
+    return Conditions(**values, others=others)
 
 
 def operators_of(generator: Coefficients, rows: Array) -> DecodingOperators:

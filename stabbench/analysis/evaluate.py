@@ -14,9 +14,8 @@ from stabbench.analysis.sides import flat, rows_of, share_products
 from stabbench.analysis.stages import Stages, pieces, solved, split
 from stabbench.analysis.structure import OVERFLOWED, Choice, Trial
 from stabbench.arithmetic.coefficients import Coefficients
-from stabbench.arithmetic.duality import spectral_norm
 from stabbench.arithmetic.integers import Integers, times
-from stabbench.arithmetic.inverses import column_norm, frobenius_norm
+from stabbench.arithmetic.norms import column_norm, frobenius_norm, spectral_norm
 from stabbench.arithmetic.quotients import Quotient, acting_coefficients, integer_matrix
 from stabbench.codes.operators import Dense
 from stabbench.decoders.barycentric import BarycentricPlan

@@ -19,11 +19,7 @@ from stabbench.analysis.sides import flat
 from stabbench.analysis.stages import Decode, Stages, pieces, split
 from stabbench.analysis.structure import OVERFLOWED, Choice, Structure, Trial
 from stabbench.arithmetic import exact
-from stabbench.arithmetic.duality import spectral_norm
-from stabbench.arithmetic.inverses import (
-    column_norm,
-    frobenius_norm,
-)
+from stabbench.arithmetic.norms import column_norm, frobenius_norm, spectral_norm
 from stabbench.arithmetic.pairs import to_pair
 from stabbench.arithmetic.quotients import acting
 from stabbench.codes.gradient.approximate import ApproximateCode

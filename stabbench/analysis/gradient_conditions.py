@@ -8,8 +8,8 @@ import numpy as np
 from stabbench.analysis.conditions import Conditions
 from stabbench.arithmetic import exact
 from stabbench.arithmetic.coefficients import Coefficients
-from stabbench.arithmetic.duality import spectral_norm
-from stabbench.arithmetic.inverses import column_norm, decoding_operators, frobenius_norm
+from stabbench.arithmetic.inverses import decoding_operators
+from stabbench.arithmetic.norms import column_norm, frobenius_norm, spectral_norm
 from stabbench.arithmetic.rank import first_independent
 from stabbench.codes.gradient.base import GradientCode
 from stabbench.codes.gradient.parts import Part

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from stabbench.analysis.ties import in_falling_order
 from stabbench.arithmetic.peeling import Resolution, Undecodable, resolution
 from stabbench.arithmetic.shift_tables import ABSENT, Table
 from stabbench.arithmetic.symbol import symbol
@@ -111,7 +112,13 @@ def exponential_sets(table: Table, stragglers: int) -> list[Found]:
             for start in sorted({0, room // 2, room}):
                 blocks = tuple(start + gap for gap in gaps)
                 found.append(Found((*blocks, *(k + parity for parity in lost)), grows))
-    return sorted(found, key=lambda item: -item.growth.forward * item.growth.backward)
+    return _fastest_first(found)
+
+
+def _fastest_first(found: list[Found]) -> list[Found]:
+    """By the product of both growth factors; those that tie keep their order."""
+    growths = [item.growth.forward * item.growth.backward for item in found]
+    return [found[i] for i in in_falling_order(np.log10(growths))]
 
 
 def _candidates(
@@ -166,4 +173,4 @@ def fastest_sets(table: Table, sets: list[tuple[int, ...]]) -> list[Found]:
         grows = growth(table, use)
         if grows.forward > 1:
             found.append(Found(tuple(sorted(set(range(len(table))) - set(alive))), grows))
-    return sorted(found, key=lambda item: -item.growth.forward * item.growth.backward)
+    return _fastest_first(found)

@@ -11,6 +11,7 @@ from stabbench.arithmetic.coefficients import Coefficients
 from stabbench.arithmetic.exact import inverse
 from stabbench.arithmetic.inverses import DecodingOperators
 from stabbench.arithmetic.rank import independent_rows
+from stabbench.arithmetic.scaling import even, normal, shifted
 
 Array = np.ndarray[Any, np.dtype[Any]]
 HEALTHY = 1e-9
@@ -38,16 +39,24 @@ def svd_operators(generator: Coefficients, survivors: Array) -> DecodingOperator
     array([[0.5 , 0.  ],
            [0.  , 0.25]])
     """
+    generator, exponent = normal(generator)
     matrix = generator.rounded("float64")
-    k = matrix.shape[1]
+    n, k = matrix.shape
     P, r = survivors.shape
     D = np.full((P, k, r), np.nan, dtype=matrix.dtype)
     status = np.zeros(P, dtype=bool)
+    held = even(matrix, max(n - k, 0))
     for p in range(P) if r >= k else ():
         received = matrix[survivors[p]]
-        U, sigma, V = np.linalg.svd(received, full_matrices=False)
-        if sigma[-1] > HEALTHY * sigma[0]:
-            D[p], status[p] = (V.conj().T / sigma) @ U.conj().T + 0.0, True
-        elif len(independent_rows(received)) == k:
+        if held:
+            U, sigma, V = np.linalg.svd(received, full_matrices=False)
+            if sigma[-1] > HEALTHY * sigma[0]:
+                D[p], status[p] = (V.conj().T / sigma) @ U.conj().T + 0.0, True
+                continue
+            if len(independent_rows(received)) < k:
+                continue
+        try:
             D[p], status[p] = inverse(generator.rows(survivors[p])), True
-    return DecodingOperators(D, status)
+        except ZeroDivisionError:
+            continue
+    return DecodingOperators(shifted(D, -exponent) if exponent else D, status)

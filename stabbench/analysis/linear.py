@@ -25,7 +25,7 @@ class Linear(Structure):
     def conditions(self, choice: Choice, patterns: Array) -> Conditions:
         """Conditions of the rows that the decoder reads, see `conditions`."""
         storage = choice.precision.storage.name
-        reads_all = choice.spare == "use" and choice.decoder.uses_spare
+        reads_all = _reads_spare(choice)
         parts = []
         for group, arrived in choice.system.batches(patterns):
             rows = arrived
@@ -45,7 +45,11 @@ class Linear(Structure):
         if code.stragglers == 0:
             return np.zeros((0, 0), dtype=np.int64), True
         stored = stored_generator(code, choice.precision.storage.name)
-        return bad_sets(stored, choice.system.owner, code.stragglers, limit)
+        sets, exhaustive = bad_sets(stored, choice.system.owner, code.stragglers, limit)
+        # the search is over all replies; conditions may be those of fewer
+        arriving = np.sort(np.bincount(choice.system.owner))[: code.n - code.stragglers].sum()
+        reads_all = _reads_spare(choice) or arriving == choice.system.reply.unknowns
+        return sets, exhaustive and reads_all
 
     def budget(self, choice: Choice, pattern: Array, trial: Trial, estimate: Array) -> Budget | str:
         """The stages by the left inverse of the rows that the decoder reads."""
@@ -123,6 +127,11 @@ def linear_stages(arrays: tuple[Array, ...], piece: slice, is_complex: bool) -> 
         estimate=flat(estimate[:, piece], is_complex),
         exact=exact_products(blocks[:, piece], operand, is_complex),
     )
+
+
+def _reads_spare(choice: Choice) -> bool:
+    """Whether the decoder reads all replies, not only as many as there are unknowns."""
+    return choice.spare == "use" and choice.decoder.uses_spare
 
 
 def _plan(choice: Choice, patterns: Array) -> Any:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from stabbench.analysis.structure import Trial
+from stabbench.analysis.ties import first_greatest
 from stabbench.arithmetic.precision import Precision
 from stabbench.problems.base import Exact
 
@@ -89,7 +90,8 @@ class Statistic:
     ----------
     median, q95, q99, worst : float
     worst_survivors : tuple of int
-        The survivor set of the worst value, so that it can be replayed.
+        The survivor set of the worst value, the first of those that tie, so that it can be
+        replayed.
     worst_trial : int
         The trial of the worst value.
     mean : float
@@ -104,18 +106,28 @@ class Statistic:
     worst_trial: int = 0
 
     @classmethod
-    def of(cls, values: Array, patterns: Array) -> "Statistic":
-        """Summarise values of shape (P,) or (trials, P) over patterns of shape (P, n)."""
+    def of(cls, values: Array, patterns: Array, tie: float = 0.0) -> "Statistic":
+        """Summarise values over patterns.
+
+        Parameters
+        ----------
+        values : array, shape (P,) or (trials, P)
+        patterns : int array, shape (P, n)
+        tie : float
+            Relative tolerance up to which values are the same, so that the first pattern is the
+            worst: 0 for measured errors, `ties.TIE` for condition numbers and what else theory
+            makes equal. `worst` is the greatest value all the same.
+        """
         table = np.atleast_2d(values)
         with np.errstate(invalid="ignore"):
             quantiles = np.quantile(table, LEVELS, method="inverted_cdf")
-            mean = float(table.mean())
-        trial, pattern = np.unravel_index(np.argmax(table), table.shape)
+            mean = _mean(table)
+        trial, pattern = np.unravel_index(first_greatest(table, tie), table.shape)
         return cls(
             median=float(quantiles[0]),
             q95=float(quantiles[1]),
             q99=float(quantiles[2]),
-            worst=float(table[trial, pattern]),
+            worst=float(table.max()),
             mean=mean,
             worst_survivors=tuple(np.flatnonzero(patterns[pattern]).tolist()),
             worst_trial=int(trial),
@@ -216,6 +228,16 @@ def mean_squares(relative: Array) -> Array:
     with np.errstate(over="ignore"):
         means: Array = np.square(relative).mean(axis=0)
     return means
+
+
+def _mean(values: Array) -> float:
+    """The mean, whether or not float64 can hold the sum."""
+    with np.errstate(over="ignore"):
+        mean = float(values.mean())
+    top = float(np.abs(values).max())
+    if np.isfinite(mean) or not np.isfinite(top):
+        return mean
+    return top * float((values / top).mean())
 
 
 def distribution(values: Array, points: int = 65) -> list[float]:

@@ -5,7 +5,6 @@ import math
 from typing import Any
 
 import numpy as np
-from scipy.sparse.linalg import svds
 
 from stabbench.analysis.budget import Budget
 from stabbench.analysis.conditions import Conditions
@@ -14,10 +13,16 @@ from stabbench.analysis.metrics import Statistic
 from stabbench.analysis.samples_operator import SamplesOperator
 from stabbench.analysis.shift_budget import SamplesDecoding, ZigzagDecoding, shift_budget
 from stabbench.analysis.structure import Choice, Structure, Trial, block_lengths
+from stabbench.analysis.ties import first_greatest, in_falling_order
 from stabbench.arithmetic import zigzag
 from stabbench.arithmetic.pairs import norm
 from stabbench.arithmetic.peeling import Resolution, Undecodable, resolution
-from stabbench.arithmetic.sample_operator import LIMIT, Norms, SampleOperator
+from stabbench.arithmetic.sample_operator import (
+    LIMIT,
+    Norms,
+    SampleOperator,
+    largest_singular_value,
+)
 from stabbench.arithmetic.shift_tables import to_units
 from stabbench.arithmetic.zigzag_operator import ZigzagOperator
 from stabbench.codes.shift_add import ShiftAdd, survivor_sets
@@ -72,7 +77,7 @@ class Shifts(Structure):
     ) -> None:
         """Norms without estimates where the estimated amplification is largest."""
         a = np.where(np.isfinite(values["amplification"]), values["amplification"], -1)
-        p = int(np.argmax(a))
+        p = first_greatest(a)
         operator = operator_of(choice, line, uses[p])
         if operator is not None:
             _fill(values, p, operator.norms(), sparse[reads_of(operator, line)])
@@ -94,7 +99,9 @@ class Shifts(Structure):
         sets = [item.stragglers for item in found[:limit]]
         alive = [sorted(set(range(code.n)) - set(lost)) for lost in sets[:RANKED]]
         sizes = [_size(choice, line, resolution(line.table, workers)) for workers in alive]
-        ranked = [sets[i] for i in np.argsort(sizes)[::-1]] + sets[RANKED:]
+        with np.errstate(divide="ignore"):
+            order = in_falling_order(np.log10(sizes))
+        ranked = [sets[i] for i in order] + sets[RANKED:]
         table = np.array(ranked, dtype=np.int64).reshape(-1, code.stragglers)
         return table, False
 
@@ -234,14 +241,12 @@ def _fill(values: dict[str, Array], p: int, norms: Norms, read: Any) -> None:
 def _spectral(matrix: Any) -> float:
     if min(matrix.shape) <= 2:
         return float(np.linalg.norm(matrix.toarray(), 2))
-    start = np.ones(min(matrix.shape))
-    largest = svds(matrix, k=1, v0=start, return_singular_vectors=False, tol=1e-6)
-    return float(largest[0])
+    return largest_singular_value(matrix, np.ones(min(matrix.shape)))
 
 
 def _size(choice: Choice, line: Line, use: Resolution | Undecodable) -> float:
     operator = operator_of(choice, line, use)
-    return -1.0 if operator is None else operator.norms(0).infinity
+    return 0.0 if operator is None else operator.norms(0).infinity
 
 
 def _workers(use: Resolution) -> tuple[int, ...]:

@@ -7,9 +7,11 @@ from typing import Any
 import numpy as np
 
 from stabbench.analysis.conditioning import Survey, bad_sets
-from stabbench.analysis.conditions import conditions, merged
+from stabbench.analysis.conditions import LOG10, conditions, merged
 from stabbench.analysis.survivors import All
+from stabbench.analysis.ties import first_set, tied_logarithms
 from stabbench.arithmetic.coefficients import Coefficients
+from stabbench.arithmetic.scaling import normal
 from stabbench.codes.base import Code, System
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -23,10 +25,10 @@ class Amplification:
 
     Attributes
     ----------
-    worst : float
-        The largest that was evaluated.
+    worst, log10_worst : float
+        The largest that was evaluated, infinite beyond float64, and its decimal logarithm.
     stragglers : tuple of int
-        Workers missing there.
+        Workers missing there; of patterns that tie, the first by their survivors.
     label : str
         ``exhaustive`` or ``search (lower bound)``.
     bound : float
@@ -34,6 +36,7 @@ class Amplification:
     """
 
     worst: float
+    log10_worst: float
     stragglers: tuple[int, ...]
     label: str
     bound: float
@@ -81,19 +84,29 @@ def worst_amplification(
     target = None if system.target is None else system.target.rounded("float64")
     groups = system.batches(patterns)
     parts = [(group, conditions(generator, rows, target)) for group, rows in groups]
-    values = merged(parts).amplification
-    values = np.where(np.isfinite(values), values, -np.inf)
-    at = int(np.argmax(values))
-    worst = float(values[at]) if values[at] > 0 else math.inf
+    whole = merged(parts)
+    if not whole.decodable.any():
+        lost = tuple(np.flatnonzero(patterns[0] == 0).tolist())
+        return Amplification(math.inf, math.inf, lost, label, math.inf)
+    log10 = whole.others.get(LOG10["amplification"], np.log10(whole.amplification))
+    decodable = np.flatnonzero(whole.decodable)
+    chosen = decodable[tied_logarithms(log10[decodable])]
+    worst, top = float(whole.amplification[chosen].max()), float(log10[chosen].max())
     bound = worst if label == "exhaustive" else _bound(system, generator, s, found)
-    return Amplification(worst, tuple(np.flatnonzero(patterns[at] == 0).tolist()), label, bound)
+    return Amplification(worst, top, _first(patterns[chosen]), label, bound)
+
+
+def _first(patterns: Array) -> tuple[int, ...]:
+    """The stragglers of the first pattern by its survivors."""
+    missing = np.nonzero(patterns == 0)[1].reshape(len(patterns), -1)
+    return tuple(missing[first_set(missing)].tolist())
 
 
 def _bound(system: System, generator: Coefficients, s: int, found: Survey) -> float:
     used = np.flatnonzero(found.kappa_F_counts)
     if not used.size:
         return math.inf
-    matrix = np.abs(generator.rounded("float64"))
+    matrix = np.abs(normal(generator)[0].rounded("float64"))
     energy = np.bincount(system.owner, weights=np.square(matrix).sum(axis=1))
     least = math.sqrt(np.sort(energy)[: len(energy) - s].sum())
     sizes = np.linalg.norm(matrix.sum(axis=1))
@@ -101,4 +114,6 @@ def _bound(system: System, generator: Coefficients, s: int, found: Survey) -> fl
     if system.target is not None:
         target = np.abs(system.target.rounded("float64"))
         share = float(np.linalg.norm(target, axis=1).max() / target.sum(axis=1).max())
-    return float(10.0 ** found.kappa_F_edges[used[-1] + 1] / least * sizes * share)
+    with np.errstate(over="ignore", divide="ignore"):
+        most = np.float64(10.0) ** found.kappa_F_edges[used[-1] + 1]
+        return float(most * sizes / least * share)

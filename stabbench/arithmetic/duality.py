@@ -5,6 +5,7 @@ What follows from it for given patterns is in `inverses`, for all patterns in `c
 
 import dataclasses
 import functools
+import math
 from typing import Any
 
 import flint
@@ -13,8 +14,10 @@ import scipy.linalg
 
 from stabbench.arithmetic.balls import adjoint, flat, orthonormal, paired, rounded
 from stabbench.arithmetic.coefficients import Coefficients
+from stabbench.arithmetic.norms import frobenius_norm, row_norms
 from stabbench.arithmetic.pairs import Pair
 from stabbench.arithmetic.rank import independent_rows
+from stabbench.arithmetic.scaling import balanced, even
 from stabbench.errors import InputError
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -23,6 +26,8 @@ LAST_BITS = 1 << 13
 GUARD_BITS = 62
 PAIR_BITS = 110
 CERTAIN = 1e-8  # far above the rounding errors of an elimination with pivoting
+HELD, LARGEST = 250, 1000
+"""Exponents of ratios that may be squared twice over, and of condition numbers, in float64."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -72,6 +77,25 @@ class Dual:
         return float(self.generator_spectrum[1][0]), float(self.inverse_spectrum[1][0])
 
     @functools.cached_property
+    def room(self) -> int:
+        """The largest e for which ||G_S^+|| up to 2^e ||W|| can be served in float64; below 0 none.
+
+        For what lies beyond, squares included, see `extended`.
+        """
+        n, k = self.shape
+        top = np.abs(self.inverse).max(initial=0)
+        if not (top < 2.0**LARGEST and even(self.generator, n - k)):
+            return -1
+        length = row_norms(self.null)[~self.essential]
+        lost = row_norms(self.inverse)[~self.essential]
+        size = frobenius_norm(self.inverse)
+        if (length < 2.0**-HELD).any():
+            return -1
+        product = math.frexp(size)[1] + math.frexp(frobenius_norm(self.generator))[1]
+        room = min(HELD, LARGEST - product)
+        return room if room > 0 and (lost / size <= 2.0**room * length).all() else -1
+
+    @functools.cached_property
     def pairs(self) -> tuple[Pair, Pair]:
         """W and H as pairs, to 2^-110 in the measures that they are accurate in as floats.
 
@@ -81,8 +105,8 @@ class Dual:
             If 8192 bits do not suffice.
         """
         bits = 2 * self.exact.bits
-        length = np.linalg.norm(self.null, axis=1, keepdims=True)
-        size = np.abs(self.inverse) + np.linalg.norm(self.inverse, axis=0) * length
+        length = row_norms(self.null)[:, None]
+        size = np.abs(self.inverse) + row_norms(self.inverse.T) * length
         essential = self.essential[:, None]
         while bits <= LAST_BITS:
             try:
@@ -260,16 +284,19 @@ def dual(generator: Coefficients) -> Dual:
             continue
         null, null_radius = rounded(H)
         inverse, inverse_radius = rounded(W)
-        length = np.linalg.norm(null, axis=1)
-        doubtful = length <= np.linalg.norm(null_radius, axis=1)
+        length = row_norms(null)
+        doubtful = length <= row_norms(null_radius)
         for i in np.flatnonzero(doubtful & ~essential):
             essential[i] = not exact.independent((int(i),))
         null[essential] = 0
         length[essential] = 1
-        column = np.linalg.norm(inverse, axis=0)
+        if not float(np.abs(inverse).max(initial=0)) < 2.0**LARGEST:  # of no use as floats
+            return Dual(generator.rounded("float64"), inverse, null, essential, exact)
+        column = row_norms(inverse.T)
         allowed = 2.0**-GUARD_BITS
         precise = (null_radius <= allowed * length[:, None]) | essential[:, None]
-        sound = inverse_radius <= allowed * (np.abs(inverse) + column * length[:, None])
+        with np.errstate(over="ignore"):
+            sound = inverse_radius <= allowed * (np.abs(inverse) + column * length[:, None])
         if precise.all() and sound.all():
             exact.bits = bits
             return Dual(generator.rounded("float64"), inverse, null, essential, exact)
@@ -281,15 +308,6 @@ def _spectrum(matrix: Array) -> tuple[Array, Array]:
     top = np.abs(matrix).max()
     _, values, vectors = np.linalg.svd(matrix / top, full_matrices=False)
     return vectors.conj().T, values * top
-
-
-def spectral_norm(matrices: Array) -> Any:
-    """2-norms of a stack of matrices at any magnitude; 0 for an empty matrix."""
-    if 0 in matrices.shape[-2:]:
-        return np.zeros(matrices.shape[:-2])[()]
-    top = np.abs(matrices).max(axis=(-2, -1), keepdims=True)
-    scale = np.where((top > 0) & np.isfinite(top), top, 1.0)
-    return np.linalg.svd(matrices / scale, compute_uv=False)[..., 0] * scale[..., 0, 0]
 
 
 def _determinant(matrix: list[list[Any]], rows: tuple[int, ...]) -> Any:
@@ -328,14 +346,15 @@ def _row_basis(generator: Coefficients) -> Array:
     if not np.isfinite(G).all():
         raise InputError(f"generator {n} x {k}: entries overflow; allowed are float64 numbers")
     _, exponent = np.frexp(np.abs(G).max(axis=0, initial=0))
-    scaled = G * np.ldexp(1.0, -exponent)
+    scaled = np.ldexp(G.real, -exponent) + (1j * np.ldexp(G.imag, -exponent) if G.imag.any() else 0)
     R, pivots = scipy.linalg.qr(scaled.conj().T, mode="r", pivoting=True)
     rows, diagonal = np.sort(pivots[:k]), np.abs(np.diagonal(R))
     if diagonal.min(initial=1) > CERTAIN * diagonal.max(initial=0) or _invertible(generator, rows):
         return np.asarray(rows)
-    rows = independent_rows(G)
-    if len(rows) == k and _invertible(generator, rows):
-        return rows
+    for matrix in (G, balanced(generator)):
+        rows = independent_rows(matrix)
+        if len(rows) == k and _invertible(generator, rows):
+            return rows
     raise InputError(f"generator {n} x {k}: rank below {k}; allowed are independent columns")
 
 

@@ -34,6 +34,7 @@ __all__ = [
     "Pair",
     "error",
     "inverse",
+    "inverse_balls",
     "least_squares",
     "norm",
     "product",
@@ -178,22 +179,33 @@ def inverse(G: Coefficients | NDArray[Any], bits: int | None = None) -> NDArray[
            [0.e+000, 1.e+300]])
     """
     coefficients = G if isinstance(G, Coefficients) else Coefficients.from_array(G)
-    r, k = coefficients.shape
+    result = inverse_balls(coefficients, bits or _FIRST_BITS)
+    kind = complex if coefficients.is_complex else float
+    entries = [kind(entry) for entry in result.entries()]
+    return np.array(entries).reshape(result.nrows(), result.ncols())
+
+
+def inverse_balls(G: Coefficients, bits: int = _FIRST_BITS) -> Any:
+    """The same as a matrix of balls, which holds numbers beyond the range of float64.
+
+    Raises
+    ------
+    ZeroDivisionError, InputError
+        As `inverse` does.
+    """
+    r, k = G.shape
     if r < k:
         raise InputError(f"matrix of shape {r} x {k}: allowed are at least as many rows as columns")
-    bits = bits or _FIRST_BITS
     checked = False
     while bits <= _LAST_BITS:
         with flint.ctx.workprec(bits):
             try:
-                result = _ball_inverse(coefficients.balls(bits), square=r == k)
+                result = _ball_inverse(G.balls(bits), square=r == k)
             except ZeroDivisionError:
                 result = None
             if result is not None and all(_is_certified(row) for row in result.tolist()):
-                entries = result.entries()
-                kind = complex if coefficients.is_complex else float
-                return np.array([kind(entry) for entry in entries]).reshape(k, r)
-        if not checked and rank(coefficients) < k:
+                return result
+        if not checked and rank(G) < k:
             raise ZeroDivisionError("matrix without full column rank")
         checked, bits = True, 2 * bits
     raise ArithmeticError(f"inverse: not certified at {_LAST_BITS} bits")

@@ -12,8 +12,12 @@ import numpy as np
 from stabbench.arithmetic.balls import rounded
 from stabbench.arithmetic.coefficients import Coefficients
 from stabbench.arithmetic.double_double import matmul, minus, plus
-from stabbench.arithmetic.duality import LAST_BITS, Dual, ExactDual, dual, spectral_norm
+from stabbench.arithmetic.duality import LAST_BITS, Dual, ExactDual, dual
+from stabbench.arithmetic.exact import inverse
+from stabbench.arithmetic.extended import extended
+from stabbench.arithmetic.norms import column_norm, frobenius_norm, row_norms, spectral_norm
 from stabbench.arithmetic.pairs import Pair
+from stabbench.arithmetic.scaling import normal, shifted
 
 Array = np.ndarray[Any, np.dtype[Any]]
 HEALTHY = 1e-6
@@ -80,7 +84,8 @@ def decoding_operators(
     array([[ 1.,  0.],
            [-1.,  1.]])
     """
-    basis = dual(generator)
+    even, exponent = normal(generator)
+    basis = dual(even)
     n, k = basis.shape
     survivors = np.asarray(survivors, dtype=np.intp)
     P, r = survivors.shape
@@ -88,6 +93,8 @@ def decoding_operators(
     status = np.zeros(P, dtype=bool)
     if r < k:
         return DecodingOperators(D, status)
+    if basis.room < 0:
+        return _one_by_one(generator, survivors, D, status)
     lost = complements(survivors, n)
     status[:] = ~basis.essential[lost].any(axis=1)
     form, entries = (_by_pairs, PAIR_ENTRIES) if precise else (_by_floats, BATCH_ENTRIES)
@@ -102,6 +109,18 @@ def decoding_operators(
             status[p] = balls is not None
             D[p] = np.nan if balls is None else balls
     D[~status] = np.nan
+    return DecodingOperators(shifted(D, -exponent) if exponent else D, status)
+
+
+def _one_by_one(
+    generator: Coefficients, survivors: Array, D: Array, status: Array
+) -> DecodingOperators:
+    """Inverses without a dual, for rows of such different sizes that float64 cannot hold it."""
+    for p, rows in enumerate(survivors):
+        try:
+            D[p], status[p] = inverse(generator.rows(rows)), True
+        except ZeroDivisionError:
+            continue
     return DecodingOperators(D, status)
 
 
@@ -150,8 +169,7 @@ def _by_pairs(basis: Dual, S: Array, C: Array) -> tuple[Array, Array]:
 
 def _lengths(basis: Dual) -> Array:
     """Norms of the rows of H, 1 where a row is zero."""
-    length: Array = np.linalg.norm(basis.null, axis=1)
-    return np.where(basis.essential, 1.0, length)
+    return np.where(basis.essential, 1.0, row_norms(basis.null))
 
 
 def _real_form(pair: Pair) -> Pair:
@@ -181,30 +199,27 @@ def condition_numbers(generator: Coefficients, survivors: Array) -> tuple[Array,
     array([1.       , 2.618034])
     """
     survivors = np.asarray(survivors, dtype=np.intp)
+    generator = normal(generator)[0]
     k = generator.shape[1]
     kappa = np.full((3, len(survivors)), np.inf)
-    G = dual(generator).generator
+    basis = dual(generator)
+    status = np.ones(len(survivors), dtype=bool)
     step = max(1, BATCH_ENTRIES // max(1, k * survivors.shape[1]))
-    for start in range(0, len(survivors), step):
+    for start in range(0, len(survivors) if basis.room >= 0 else 0, step):
         part = survivors[start : start + step]
         found = decoding_operators(generator, part)
+        status[start : start + step] = found.status
         at = start + np.flatnonzero(found.status)
         with np.errstate(over="ignore"):
             for row, norm in enumerate((spectral_norm, frobenius_norm, column_norm)):
-                kappa[row, at] = norm(G[part[found.status]]) * norm(found.D[found.status])
+                kappa[row, at] = norm(basis.generator[part[found.status]]) * norm(
+                    found.D[found.status]
+                )
+    for p in np.flatnonzero(status & ~np.isfinite(kappa).all(axis=0)):
+        measures = extended(generator.rows(survivors[p]))
+        if measures is not None:
+            kappa[:, p] = [number.value for number in measures[:3]]
     return kappa[0], kappa[1], kappa[2]
-
-
-def frobenius_norm(matrices: Array) -> Any:
-    """Frobenius norms of a stack of matrices at any magnitude."""
-    top = np.abs(matrices).max(axis=(-2, -1), initial=0, keepdims=True)
-    scale = np.where(top > 0, top, 1.0)
-    return np.linalg.norm(matrices / scale, axis=(-2, -1)) * scale[..., 0, 0]
-
-
-def column_norm(matrices: Array) -> Any:
-    """1-norms of a stack of matrices: the largest absolute column sum."""
-    return np.abs(matrices).sum(axis=-2).max(axis=-1, initial=0)
 
 
 def complements(subsets: Array, n: int) -> Array:
@@ -260,7 +275,7 @@ def operator_by_balls(
                     return None
             else:
                 value, radius = rounded(Y)
-                size = np.linalg.norm(value, axis=0)
+                size = row_norms(value.T)
                 if (radius <= tolerance * size).all():
                     return value.conj().T
         bits *= 2

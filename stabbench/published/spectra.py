@@ -16,8 +16,8 @@ from stabbench.analysis.conditions import (
 )
 from stabbench.analysis.survivors import All
 from stabbench.arithmetic.coefficients import Coefficients
-from stabbench.arithmetic.duality import spectral_norm
 from stabbench.arithmetic.inverses import condition_numbers
+from stabbench.arithmetic.norms import spectral_norm
 from stabbench.codes.base import Code
 from stabbench.codes.circulant import Circulant
 from stabbench.codes.operators import Dense

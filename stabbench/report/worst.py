@@ -32,19 +32,22 @@ def lines(found: Survey, name: str, grown: Amplification) -> list[str]:
     grown : Amplification
     """
     worst, best = list(found.worst_stragglers), list(found.best_stragglers)
+    largest, least = _number(found.worst, found.log10_worst), _number(found.best, found.log10_best)
     text = [
         name,
-        f"worst kappa_2   {found.worst:.6g}  without workers {worst} ({found.label})",
-        f"best kappa_2    {found.best:.6g}  without workers {best} ({found.evaluated} evaluated)",
+        f"worst kappa_2   {largest}  without workers {worst} ({found.label})",
+        f"best kappa_2    {least}  without workers {best} ({found.best_label})",
         f"mean kappa_2    {_interval(found.mean)}",
     ]
     text += [f"quantile {p:<6} {_interval(q)}" for p, q in found.quantiles.items()]
     text.append(f"mean kappa_F    {_interval(found.kappa_F_mean)}")
     missing = list(grown.stragglers)
-    text.append(f"worst a(F)      {grown.worst:.6g}  without workers {missing} ({grown.label})")
+    grows = _number(grown.worst, grown.log10_worst)
+    text.append(f"worst a(F)      {grows}  without workers {missing} ({grown.label})")
     if grown.bound > grown.worst:
         text.append(f"                at most {grown.bound:.3g} for any pattern")
-    share = f"{found.undecodable} of {found.patterns}"
+    tried = " tried" if found.label.startswith("search") else ""
+    share = f"{found.undecodable} of {found.patterns}{tried}"
     first = f", first without {list(found.undecodable_stragglers[0])}" if found.undecodable else ""
     text.append(f"undecodable     {share}{first}")
     text.append(
@@ -139,6 +142,15 @@ def _coarse(found: Survey) -> tuple[Array, Array]:
 
 
 def _interval(estimate: Estimate) -> str:
-    if estimate.low == estimate.high:
-        return f"{estimate.value:.6g}"
-    return f"{estimate.value:.4g}  (95%: {estimate.low:.4g} .. {estimate.high:.4g})"
+    value = _number(estimate.value, estimate.log10)
+    if estimate.exact:
+        return f"{value}  ({estimate.label})"
+    return f"{value}  (95%: {estimate.low:.4g} .. {estimate.high:.4g}, {estimate.label})"
+
+
+def _number(value: float, log10: float) -> str:
+    """A number, by its exponent alone where float64 cannot hold it."""
+    if np.isinf(value) and np.isfinite(log10):
+        exponent = int(np.floor(log10))
+        return f"{10 ** (log10 - exponent):.6g}e+{exponent} (beyond float64)"
+    return f"{value:.6g}"

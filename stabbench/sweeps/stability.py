@@ -16,6 +16,7 @@ from stabbench.analysis.prediction import Prediction, predict
 from stabbench.analysis.structure import Choice, Structure, Trial, block_lengths
 from stabbench.analysis.structures import structure_of
 from stabbench.analysis.survivors import Policy, policy
+from stabbench.analysis.ties import TIE
 from stabbench.arithmetic.precision import Precision, precision
 from stabbench.codes.base import Code, System
 from stabbench.codes.registry import code as build_code
@@ -321,14 +322,15 @@ def measure(
 
 def condition_statistics(found: Conditions, patterns: Array) -> dict[str, Any]:
     """Statistics of the condition numbers and amplification; infinite where undecodable."""
-    return {
-        "condition_number": Statistic.of(found.kappa_2, patterns),
-        "condition_number_F": Statistic.of(found.kappa_F, patterns),
-        "condition_number_1": Statistic.of(found.kappa_1, patterns),
-        "amplification": Statistic.of(found.amplification, patterns),
-        "rms_amplification": Statistic.of(found.rms_amplification, patterns),
-        **{name: Statistic.of(values, patterns) for name, values in found.others.items()},
+    named = {
+        "condition_number": found.kappa_2,
+        "condition_number_F": found.kappa_F,
+        "condition_number_1": found.kappa_1,
+        "amplification": found.amplification,
+        "rms_amplification": found.rms_amplification,
     }
+    every = (named | found.others).items()
+    return {name: Statistic.of(values, patterns, TIE) for name, values in every}
 
 
 def error_statistics(
@@ -344,8 +346,8 @@ def error_statistics(
             "median": float(metrics.digits(np.quantile(relative, 0.5, method="inverted_cdf"))),
             "worst": float(metrics.digits(relative.max())),
         },
-        "predicted_error": Statistic.of(predicted, patterns),
-        "expected_error": Statistic.of(prediction.expected, patterns),
+        "predicted_error": Statistic.of(predicted, patterns, TIE),
+        "expected_error": Statistic.of(prediction.expected, patterns, TIE),
         "distribution": metrics.distribution(relative),
         "trusted": float(trusted.mean()),
     }

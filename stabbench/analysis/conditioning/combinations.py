@@ -4,6 +4,7 @@ Compiled; what is computed for each subset lives in `scan`.
 """
 
 import math
+from collections.abc import Iterator
 from typing import Any, Literal
 
 import numpy as np
@@ -53,6 +54,20 @@ def patterns_of(ranks: Array, s: int, table: Array) -> Array:
     for rank, pattern in zip(ranks, patterns, strict=True):
         unrank(rank, s, table, pattern)
     return patterns
+
+
+def images(patterns: Array, n: int, symmetry: int) -> Iterator[Array]:
+    """What the permutations of a symmetry make of sorted subsets, sorted, the same first.
+
+    Examples
+    --------
+    >>> [image.tolist() for image in images(np.array([[0, 1]]), 3, CYCLIC)]
+    [[[0, 1]], [[1, 2]], [[0, 2]]]
+    """
+    mirrored = (patterns, n - 1 - patterns) if symmetry in (REFLECTION, DIHEDRAL) else (patterns,)
+    for turn in range(n) if symmetry in (CYCLIC, DIHEDRAL) else range(1):
+        for image in mirrored:
+            yield np.sort((image + turn) % n, axis=1)
 
 
 @inlined

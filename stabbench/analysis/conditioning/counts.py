@@ -35,6 +35,8 @@ class Counts(NamedTuple):
         how many there are stands before them.
     exponent : int
         kappa_F^2 = value * 2^exponent for all values above.
+    first : int
+        kappa_F^2 = 2^first is where the first bin begins; no pattern has less.
     tolerance : float
         Relative error of ||G_S^+||_F^2 up to which float64 settles a pattern.
     """
@@ -45,6 +47,7 @@ class Counts(NamedTuple):
     extreme_rank: Array
     unsettled: Array
     exponent: int
+    first: int
     tolerance: float
 
 
@@ -79,8 +82,8 @@ class Found(NamedTuple):
     inverse2: float
 
 
-def new_counts(exponent: int, keep: int, tolerance: float) -> Counts:
-    """Empty statistics that keep the `keep` highest and lowest patterns."""
+def new_counts(scale: tuple[int, int], keep: int, tolerance: float) -> Counts:
+    """Empty statistics of a scale (exponent, first) that keep the highest and lowest patterns."""
     bins = np.zeros((OCTAVES * PER_OCTAVE, 2 + SAMPLES))
     bins[:, 2:] = np.inf
     return Counts(
@@ -89,7 +92,7 @@ def new_counts(exponent: int, keep: int, tolerance: float) -> Counts:
         np.full((2, keep), -np.inf),
         np.full((2, keep), -1, dtype=np.int64),
         np.zeros((1 + RANGES, 3), dtype=np.int64),
-        exponent,
+        *scale,
         tolerance,
     )
 
@@ -100,7 +103,7 @@ def count_patterns(counts: Counts, F: Array, weight: Array, found: Found) -> Non
     value, root, bound = found.value, found.root, found.bound
     _values(F, found)
     codes = F.view(np.int64)
-    shift = (counts.exponent - 1023) * PER_OCTAVE
+    shift = (counts.exponent - counts.first - 1023) * PER_OCTAVE
     last = counts.bins.shape[0] - 1
     for i in range(found.number):
         rank = found.rank + i
@@ -177,14 +180,17 @@ def hashed(rank: int) -> float:
 
 @compiled
 def replace_top(values: Array, ranks: Array, heap: int, value: float, rank: int) -> None:
-    """Put a value in place of the smallest of a heap."""
+    """Put a value in place of the smallest of a heap; of equal ones the highest rank goes first."""
     size, at = values.shape[1], 0
     while 2 * at + 1 < size:
         child = 2 * at + 1
-        if child + 1 < size and values[heap, child + 1] < values[heap, child]:
-            child += 1
-        if values[heap, child] >= value:
+        lower = values[heap, child]
+        if child + 1 < size:
+            other = values[heap, child + 1]
+            if other < lower or (other == lower and ranks[heap, child + 1] > ranks[heap, child]):
+                child, lower = child + 1, other
+        if lower > value or (lower == value and ranks[heap, child] < rank):
             break
-        values[heap, at], ranks[heap, at] = values[heap, child], ranks[heap, child]
+        values[heap, at], ranks[heap, at] = lower, ranks[heap, child]
         at = child
     values[heap, at], ranks[heap, at] = value, rank

@@ -27,6 +27,8 @@ from stabbench.analysis.conditioning.compiled import compiled, inlined
 
 Array = np.ndarray[Any, np.dtype[Any]]
 UNIT = 2.0**-52
+DOUBT = 0.1
+"""Relative error of |h| from which on it may be zero: rank decides then, however small |w| is."""
 VECTORS = 12
 
 
@@ -175,7 +177,7 @@ def normalise(F: Array, at: Layout, level: int, worker: int, b: int) -> Errors:
     turn = F[slack] / rho + UNIT
     error = F[slack + 1] / rho + y * turn
     F[f] += y * y
-    F[f + 1] += 2 * y * error
+    F[f + 1] += 2 * y * error if turn < DOUBT else np.inf
     for a in range(b + 1, at.B):
         other, bent = at.own + a * M, at.own_slack + 2 * a
         part = dot(F, other, row, m)
@@ -262,4 +264,6 @@ def _add_terms(F: Array, at: Layout, slack_h: Index, slack_w: Index, count: Inde
         share = 1 / np.sqrt(F[h2 + i])
         y = np.sqrt(F[w2 + i]) * share
         F[total + i] += y * y
-        F[error + i] += 2 * y * (y * (F[slack_h + i] * share + UNIT) + F[slack_w + i] * share)
+        turn = F[slack_h + i] * share
+        change = 2 * y * (y * (turn + UNIT) + F[slack_w + i] * share)
+        F[error + i] += change if turn < DOUBT else np.inf

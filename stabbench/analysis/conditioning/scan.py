@@ -28,6 +28,7 @@ from stabbench.analysis.conditioning.elimination import (
     push,
 )
 from stabbench.arithmetic.duality import Dual
+from stabbench.arithmetic.norms import frobenius_norm, row_norms
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Span = tuple[int, int]
@@ -77,8 +78,8 @@ def rows_of(dual: Dual, owner: Array) -> tuple[Rows, int]:
         what the scan finds.
     """
     n = int(owner.max()) + 1
-    size = float(np.linalg.norm(dual.inverse))
-    length = np.linalg.norm(dual.null, axis=1)
+    size = float(frobenius_norm(dual.inverse))
+    length = row_norms(dual.null)
     length[length == 0] = 1
     h, w = dual.null / length[:, None], dual.inverse / size / length[:, None]
     twin = np.iscomplexobj(h) and n == len(owner)
@@ -93,7 +94,7 @@ def rows_of(dual: Dual, owner: Array) -> tuple[Rows, int]:
     Z[place, : h.shape[1], owner] = h
     Z[place, h.shape[1] :, owner] = w
     absent[place, owner] = False
-    top = float(np.linalg.norm(dual.generator))
+    top = float(frobenius_norm(dual.generator))
     root, exponent = np.frexp(top * size)
     fraction = float(root) ** 2
     parts = np.linalg.norm(dual.generator / top, axis=1) ** 2 * fraction

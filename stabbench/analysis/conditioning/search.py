@@ -9,6 +9,7 @@ from stabbench.analysis.conditioning.compiled import compiled
 from stabbench.analysis.conditioning.elimination import Layout, complete_block, push
 from stabbench.analysis.conditioning.scan import workspace
 from stabbench.analysis.conditioning.visit import Task
+from stabbench.analysis.ties import first_set, tied_logarithms
 from stabbench.arithmetic.streams import stream
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -25,10 +26,10 @@ UNSETTLED, MEMBER = -1.0, -2.0
 
 @dataclasses.dataclass(frozen=True)
 class SearchResult:
-    """Patterns tried, shape (P, s), and kappa_2 of each; infinite where one does not decode."""
+    """Patterns tried, shape (P, s), and log10 kappa_2; infinite where one does not decode."""
 
     patterns: Array
-    kappa: Array
+    log10: Array
 
 
 def search(task: Task) -> SearchResult:
@@ -42,8 +43,11 @@ def search(task: Task) -> SearchResult:
     Parameters
     ----------
     task : Task
-        With at least one straggler.
+        With at least one straggler. Where its dual is beyond float64 there are no bounds to climb,
+        and only the starts are evaluated.
     """
+    if task.dual.room < 0:
+        return _families(task)
     climber = _Climber(task)
     for start in starts(task.n, task.s):
         climber.climb_from(start)
@@ -54,6 +58,19 @@ def search(task: Task) -> SearchResult:
         climber.polish()
     tried = climber.tried
     return SearchResult(np.array([*tried], dtype=np.int64), np.array([*tried.values()]))
+
+
+def _families(task: Task) -> SearchResult:
+    """The patterns that a search starts from; random workers are added to those that are short."""
+    random = stream("families of a search", task.n, task.s)
+    short = [*starts(task.n, task.s), *prefixes(task.n, task.s, task.n)[: POLISHED * EVALUATED]]
+    found = set()
+    for start in short:
+        others = np.setdiff1d(np.arange(task.n), start)
+        more = random.choice(others, task.s - len(start), replace=False)
+        found.add(tuple(sorted([*start.tolist(), *more.tolist()])))
+    patterns = np.array(sorted(found), dtype=np.int64)
+    return SearchResult(patterns, task.kappa(patterns).log10_spectral)
 
 
 class _Climber:
@@ -90,18 +107,20 @@ class _Climber:
         return sorted({tuple(sorted(row)) for row in self.suspects[: self.used[0]].tolist()})
 
     def evaluate(self, patterns: list[Pattern]) -> None:
-        """Compute kappa_2 of those patterns that are new."""
+        """Compute log10 kappa_2 of those patterns that are new."""
         new = [pattern for pattern in dict.fromkeys(patterns) if pattern not in self.tried]
         if new:
-            kappa = self.task.kappa(np.array(new, dtype=np.int64))[0]
-            self.tried.update(zip(new, kappa.tolist(), strict=True))
+            log10 = self.task.kappa(np.array(new, dtype=np.int64)).log10_spectral
+            self.tried.update(zip(new, log10.tolist(), strict=True))
 
     def polish(self) -> None:
         """Evaluate the neighbours of the worst pattern so far that have the highest bounds."""
-        finite = {pattern: kappa for pattern, kappa in self.tried.items() if np.isfinite(kappa)}
+        finite = [pattern for pattern, log10 in self.tried.items() if np.isfinite(log10)]
         if not finite:
             return
-        worst = np.array(max(finite, key=lambda pattern: finite[pattern]), dtype=np.int64)
+        tied = tied_logarithms(np.array([self.tried[pattern] for pattern in finite]))
+        equal = np.array([finite[i] for i in tied], dtype=np.int64)
+        worst = equal[first_set(equal)]
         near: list[tuple[float, Pattern]] = []
         for place in range(self.task.s):
             prefix = np.delete(worst, place)

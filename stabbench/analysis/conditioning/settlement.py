@@ -7,10 +7,10 @@ from typing import Any
 import flint
 import numpy as np
 
-from stabbench.analysis.conditioning.combinations import patterns_of, ranks_of, subsets
+from stabbench.analysis.conditioning.combinations import images, patterns_of, ranks_of, subsets
 from stabbench.analysis.conditioning.pairs import traces_by_pairs
 from stabbench.analysis.conditioning.scan import Rows
-from stabbench.analysis.conditioning.tally import Tally
+from stabbench.analysis.conditioning.tally import NAMED, Tally
 from stabbench.arithmetic.duality import LAST_BITS, ExactDual
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -18,6 +18,10 @@ BATCH = 1 << 14
 PRECISE = 2.0**-40
 FEW = 64
 PARTS = "real", "imag"
+
+
+class BeyondError(Exception):
+    """A condition number whose square float64 cannot hold on the scale of a scan."""
 
 
 class Settlement:
@@ -32,24 +36,33 @@ class Settlement:
         The scaled rows of the scan.
     task : tuple
         Stragglers s, table of binomials and symmetry.
+    room : int
+        See `Dual.room`.
     """
 
     def __init__(
-        self, exact: ExactDual, owner: Array, rows: Rows, task: tuple[int, Array, int]
+        self, exact: ExactDual, owner: Array, rows: Rows, task: tuple[int, Array, int], room: int
     ) -> None:
         self.exact = exact
+        self.most = 4.0**room
         self.members = [np.flatnonzero(owner == w).tolist() for w in range(owner.max() + 1)]
         self.rows = rows
         self.s, self.table, self.symmetry = task
         self.circuits: list[Array] = []
 
     def settle(self, unsettled: Array, tally: Tally) -> None:
-        """Add the patterns of ranges (start, stop, length of the common prefix) to a tally."""
+        """Add the patterns of ranges (start, stop, length of the common prefix) to a tally.
+
+        Raises
+        ------
+        BeyondError
+            If a pattern decodes whose condition number is too large for a scan.
+        """
         waiting: list[tuple[Array, Array]] = []
         for start, stop, length in unsettled.tolist():
             prefix = patterns_of(np.array([start]), self.s, self.table)[0, :length]
             if length < self.s and not self.decodes(prefix):
-                tally.fail(start, self.weight(start, stop))
+                tally.fail(self.failed_ranks(start, stop), self.weight(start, stop))
                 continue
             for part in self.batches(start, stop):
                 waiting.append(part)
@@ -72,6 +85,18 @@ class Settlement:
         if not self.symmetry:
             return float(stop - start)
         return float(sum(weights.sum() for _, weights in self.batches(start, stop)))
+
+    def failed_ranks(self, start: int, stop: int) -> list[int]:
+        """The last ranks of patterns that a range of representatives that fail stands for."""
+        if not self.symmetry:
+            return list(range(max(start, stop - NAMED), stop))
+        return [r for patterns, _ in self.batches(start, stop) for r in self.last_ranks(patterns)]
+
+    def last_ranks(self, patterns: Array) -> list[int]:
+        """The highest rank among the images of each pattern."""
+        every = images(patterns, len(self.members), self.symmetry)
+        ranks = [ranks_of(image, self.table) for image in every]
+        return sorted(np.max(ranks, axis=0).tolist())[-NAMED:]
 
     def decodes(self, workers: Array) -> bool:
         """Whether the other workers suffice, exactly; a minimal set that must not fail is kept."""
@@ -114,13 +139,15 @@ class Settlement:
             total = None if failed[i] else self.sum_by_balls(patterns[i])
             failed[i] = total is None
             totals[i] = np.nan if total is None else total
-        for i in np.flatnonzero(failed):
-            tally.fail(int(ranks[i]), float(weights[i]))
+        if failed.any():
+            tally.fail(self.last_ranks(patterns[failed]), float(weights[failed].sum()))
         present = np.ones((len(patterns), len(self.members)), dtype=bool)
         np.put_along_axis(present, patterns, False, axis=1)
         left = present @ self.rows.energy
         limits = self.rows.generator2, self.rows.inverse2
         good = ~failed
+        if (totals[good] > self.most).any():
+            raise BeyondError
         tally.add(ranks[good], weights[good], (totals[good], left[good]), limits)
 
     def sums_by_pairs(self, patterns: Array) -> Array:

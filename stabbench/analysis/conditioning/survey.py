@@ -12,17 +12,24 @@ from typing import Any
 import numpy as np
 
 from stabbench.analysis.conditioning.combinations import SYMMETRIES, Symmetry
-from stabbench.analysis.conditioning.estimates import Estimate, exact_estimates, random_estimates
+from stabbench.analysis.conditioning.estimates import (
+    Estimate,
+    exact_estimates,
+    nothing,
+    random_estimates,
+)
 from stabbench.analysis.conditioning.search import search
+from stabbench.analysis.conditioning.settlement import BeyondError
 from stabbench.analysis.conditioning.spectral import (
-    Found,
+    Listed,
     evaluate_all,
     evaluate_extremes,
-    extremes_of,
+    lowest_of,
     nothing_decodes,
 )
 from stabbench.analysis.conditioning.tally import NAMED, Tally
 from stabbench.analysis.conditioning.visit import TOLERANCE, Task, visit
+from stabbench.analysis.ties import in_falling_order
 from stabbench.arithmetic.coefficients import Coefficients
 from stabbench.arithmetic.streams import stream
 from stabbench.errors import InputError
@@ -31,6 +38,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 PROBABILITIES = (0.5, 0.95, 0.99)
 KEEP = 1024
 VISITED = 200_000
+BINS = 80
 EXHAUSTIVE, SYMMETRIC, SEARCH = "exhaustive", "symmetric", "search (lower bound)"
 
 
@@ -67,9 +75,14 @@ class Survey:
     ----------
     worst, best : float
         The largest kappa_2 of all patterns that decode, and the smallest that was evaluated;
-        infinite if none decodes.
+        infinite if none decodes, or beyond float64.
+    log10_worst, log10_best : float
+        Decimal logarithms of these; infinite only if none decodes.
     worst_stragglers, best_stragglers : tuple of int
-        Workers lost there.
+        Workers lost there; of patterns that tie, see `ties`, those of the first survivors in
+        lexicographic order.
+    best_label : str
+        ``exhaustive``, ``symmetric`` or ``lowest of N evaluated``: what `best` is.
     mean : Estimate
         Mean of kappa_2 over the patterns that decode.
     quantiles : dict of Estimate
@@ -77,7 +90,7 @@ class Survey:
     evaluated : int
         Patterns whose kappa_2 was computed.
     kappa_F_mean : Estimate
-        Mean of kappa_F, exact unless it is a search.
+        Mean of kappa_F over the patterns that decode, exact unless it is a search.
     label : str
         ``exhaustive``, ``symmetric`` or ``search (lower bound)``: what `worst` is.
     patterns : int
@@ -87,7 +100,7 @@ class Survey:
     undecodable : int
         How many patterns do not decode, by exact rank.
     undecodable_stragglers : tuple of tuples of int
-        The first of these.
+        The first of these, by their survivors.
     escalated : int
         Patterns of the scan that needed ball arithmetic.
     seconds : float
@@ -95,9 +108,12 @@ class Survey:
     """
 
     worst: float
+    log10_worst: float
     worst_stragglers: tuple[int, ...]
     best: float
+    log10_best: float
     best_stragglers: tuple[int, ...]
+    best_label: str
     mean: Estimate
     quantiles: dict[float, Estimate]
     evaluated: int
@@ -169,18 +185,21 @@ def survey(
     >>> parity = Coefficients.from_array(np.vstack([np.eye(3), np.ones((1, 3))]))
     >>> found = survey(parity)
     >>> round(found.worst, 4), found.worst_stragglers, found.label
-    (3.7321, (0,), 'exhaustive')
+    (3.7321, (2,), 'exhaustive')
     """
     budget = Budget() if budget is None else budget
     task = _task(generator, s, owner, symmetry)
-    if task.s == 0:
-        return _nothing_lost(task)
+    if task.s == 0 or task.dual.room < 0:
+        return _listed(task, budget)
     if task.orbits > budget.patterns:
         return _by_search(task, budget)
     tally = _begin(task, resume)
-    for found in visit(task, tally, threads):
-        if progress is not None:
-            progress(found, task.end)
+    try:
+        for found in visit(task, tally, threads):
+            if progress is not None:
+                progress(found, task.end)
+    except BeyondError:
+        return _listed(task, budget)
     return _summary(task, tally, budget, threads)
 
 
@@ -201,7 +220,7 @@ def _task(
 
 def _begin(task: Task, resume: dict[str, Any] | None) -> Tally:
     if resume is None:
-        return Tally.empty(task.exponent, KEEP, TOLERANCE, task.identity)
+        return Tally.empty(task.scale, KEEP, TOLERANCE, task.identity)
     try:
         tally = Tally.from_dict(resume)
     except (KeyError, IndexError, TypeError, ValueError):
@@ -215,38 +234,64 @@ def _begin(task: Task, resume: dict[str, Any] | None) -> Tally:
     return tally
 
 
-def _nothing_lost(task: Task) -> Survey:
-    kappa, kappa_F = task.kappa(np.zeros((1, 0), dtype=np.int64))
-    one = np.ones(1)
-    mean, quantiles = exact_estimates(kappa, one, PROBABILITIES)
-    found = Found(mean.value, (), mean.value, (), mean, quantiles, 1)
-    mean_F = exact_estimates(kappa_F, one, ())[0]
-    return Survey(**vars(found), kappa_F_mean=mean_F, label=EXHAUSTIVE, patterns=1)
+def _label(task: Task) -> str:
+    return SYMMETRIC if task.symmetry and task.s else EXHAUSTIVE
+
+
+def _listed(task: Task, budget: Budget) -> Survey:
+    """Every pattern by itself: no worker lost, or numbers that the scan in float64 cannot hold."""
+    if task.orbits > min(budget.patterns, VISITED):
+        return _by_search(task, budget)
+    began = time.perf_counter()
+    listed, label = Listed.every(task), _label(task)
+    kappa, kappa_F = listed.samples()
+    found = listed.found(exact_estimates(kappa, PROBABILITIES, label), label)
+    failed = listed.patterns[~listed.kappa.decodes]
+    counts, edges = np.histogram(kappa_F.log10, weights=kappa_F.weights, bins=BINS)
+    return Survey(
+        **vars(found),
+        kappa_F_mean=exact_estimates(kappa_F, (), label)[0],
+        label=label,
+        patterns=math.comb(task.n, task.s),
+        kappa_F_edges=edges if len(kappa_F.values) else np.zeros(1),
+        kappa_F_counts=counts if len(kappa_F.values) else np.zeros(0),
+        undecodable=round(float(listed.weights[~listed.kappa.decodes].sum())),
+        undecodable_stragglers=_named(task, failed),
+        escalated=len(listed.patterns) if task.dual.room < 0 else 0,
+        seconds=time.perf_counter() - began,
+    )
+
+
+def _named(task: Task, patterns: Array) -> tuple[tuple[int, ...], ...]:
+    """The first of patterns by their survivors, at most 32; of each orbit its first."""
+    images = sorted({task.first(row[None]) for row in patterns}, reverse=True)
+    return tuple(images[:NAMED])
 
 
 def _summary(task: Task, tally: Tally, budget: Budget, threads: int) -> Survey:
     """What a finished tally says, with kappa_2 of the patterns that need it."""
     began = time.perf_counter()
-    decodable = tally.decodable
+    decodable, label = tally.decodable, _label(task)
+    named = tuple(task.stragglers(rank) for rank in reversed(tally.named))
+    mean_F = np.inf
     if decodable == 0:
-        found = nothing_decodes(task.stragglers(tally.named[0]), PROBABILITIES)
-        mean_F = np.inf
+        found = nothing_decodes(named[0], nothing(PROBABILITIES, label))
     else:
         if task.orbits <= budget.exact:
-            found = evaluate_all(task, PROBABILITIES)
+            found = evaluate_all(task, PROBABILITIES, label)
         else:
             found = evaluate_extremes(task, tally, budget.sample, PROBABILITIES, threads)
-        mean_F = float(tally.sums_of_bins.sum()) / decodable
+        mean_F = float((tally.sums_of_bins / decodable).sum())
     edges, counts = tally.histogram()
     return Survey(
         **vars(found),
-        kappa_F_mean=Estimate(mean_F, mean_F, mean_F),
-        label=SYMMETRIC if task.symmetry else EXHAUSTIVE,
+        kappa_F_mean=Estimate(mean_F, label=label),
+        label=label,
         patterns=math.comb(task.n, task.s),
         kappa_F_edges=edges,
         kappa_F_counts=counts,
         undecodable=round(tally.undecodable),
-        undecodable_stragglers=tuple(task.stragglers(rank) for rank in tally.named),
+        undecodable_stragglers=named,
         escalated=tally.escalated,
         seconds=tally.seconds + time.perf_counter() - began,
     )
@@ -259,20 +304,18 @@ def _by_search(task: Task, budget: Budget) -> Survey:
     random = stream("sample of a survey", task.n, task.s)
     drawn = np.array([random.choice(task.n, task.s, replace=False) for _ in range(budget.sample)])
     patterns = np.sort(np.concatenate([bad.patterns, drawn]), axis=1)
-    kappa_2, kappa_F = task.kappa(patterns)
-    of_sample = [kappa[len(bad.patterns) :] for kappa in (kappa_2, kappa_F)]
-    estimates, estimates_F = (
-        random_estimates(kappa[np.isfinite(kappa)], PROBABILITIES) for kappa in of_sample
-    )
-    failed = np.unique(patterns[np.isinf(kappa_2)], axis=0)
-    found = extremes_of(patterns, kappa_2, estimates)
+    listed = Listed(task, patterns, np.ones(len(patterns)))
+    chosen = listed.kappa.only(slice(len(bad.patterns), None))
+    chosen = chosen.only(chosen.decodes)
+    estimates = random_estimates(chosen.spectral, chosen.log10_spectral, PROBABILITIES)
+    failed = np.unique(patterns[~listed.kappa.decodes], axis=0)
     return Survey(
-        **vars(found),
-        kappa_F_mean=estimates_F[0],
+        **vars(listed.found(estimates, lowest_of(len(patterns)))),
+        kappa_F_mean=random_estimates(chosen.frobenius, chosen.log10_frobenius, ())[0],
         label=SEARCH,
         patterns=len(np.unique(patterns, axis=0)),
         undecodable=len(failed),
-        undecodable_stragglers=tuple(tuple(row) for row in failed[:NAMED].tolist()),
+        undecodable_stragglers=_named(task, failed),
         seconds=time.perf_counter() - began,
     )
 
@@ -293,7 +336,8 @@ def bad_sets(generator: Coefficients, owner: Array, s: int, limit: int) -> tuple
     -------
     sets : int array, shape (P, s)
     exhaustive : bool
-        Whether every set was visited, so that the first is the worst of all.
+        Whether every set was visited, so that the first is the worst of all, one that does not
+        decode if there is any.
 
     Examples
     --------
@@ -303,10 +347,12 @@ def bad_sets(generator: Coefficients, owner: Array, s: int, limit: int) -> tuple
     """
     task = Task.of(generator, owner, s, SYMMETRIES[None])
     found = search(task)
-    order = np.argsort(-found.kappa, kind="stable")[:limit]
-    sets = found.patterns[order]
-    exhaustive = task.orbits <= VISITED
-    if exhaustive:
-        worst = np.array([survey(generator, s, owner=owner).worst_stragglers], dtype=np.int64)
-        sets = np.vstack([worst, sets[(sets != worst).any(axis=1)]])[:limit]
-    return sets, exhaustive
+    by_survivors = np.lexsort(-found.patterns.T[::-1])
+    patterns, log10 = found.patterns[by_survivors], found.log10[by_survivors]
+    sets = patterns[in_falling_order(log10)[:limit]]
+    whole = survey(generator, s, owner=owner) if task.orbits <= VISITED else None
+    if whole is not None and whole.label == EXHAUSTIVE:
+        worst = whole.undecodable_stragglers[:1] or (whole.worst_stragglers,)
+        first = np.array(worst, dtype=np.int64)
+        sets = np.vstack([first, sets[(sets != first).any(axis=1)]])[:limit]
+    return sets, whole is not None and whole.label == EXHAUSTIVE

@@ -32,7 +32,8 @@ class Tally:
     undecodable : float
         Patterns that do not decode.
     named : list of int
-        Ranks of the first of them, at most 32.
+        Ranks of the last of them, of each orbit the last, at most 32: the first in the order of
+        the survivors.
     escalated : int
         Patterns that needed ball arithmetic.
     seconds : float
@@ -51,10 +52,15 @@ class Tally:
 
     @classmethod
     def empty(
-        cls, exponent: int, keep: int, tolerance: float, identity: str, floor: float = 0.0
+        cls,
+        scale: tuple[int, int],
+        keep: int,
+        tolerance: float,
+        identity: str,
+        floor: float = 0.0,
     ) -> "Tally":
         """Before the first pattern; bounds on kappa_2 up to the floor will not be kept."""
-        tally = cls(new_counts(exponent, keep, tolerance), identity=identity)
+        tally = cls(new_counts(scale, keep, tolerance), identity=identity)
         if floor > 0:
             tally.counts.extreme[0] = (floor / tally.scale) ** 2
         return tally
@@ -86,11 +92,10 @@ class Tally:
         count_each(self.counts, ranks, weights, sums, limits)
         self.escalated += len(ranks)
 
-    def fail(self, rank: int, weight: float) -> None:
-        """Add patterns that do not decode, the first of them by its rank."""
+    def fail(self, ranks: list[int], weight: float) -> None:
+        """Add patterns that do not decode, by the ranks of their last images."""
         self.undecodable += weight
-        if len(self.named) < NAMED:
-            self.named.append(rank)
+        self.named = sorted([*self.named, *ranks])[-NAMED:]
 
     @property
     def scale(self) -> float:
@@ -122,7 +127,8 @@ class Tally:
         if not used.size:
             return np.zeros(1), np.zeros(0)
         first, end = used[0], used[-1] + 1
-        return edges()[first : end + 1], self.counts.bins[first:end, 0].copy()
+        begin = 0.5 * self.counts.first * np.log10(2)
+        return edges()[first : end + 1] + begin, self.counts.bins[first:end, 0].copy()
 
     def quantile(self, p: float) -> float:
         """Quantile of kappa_F, within the width of its bin, about 1%."""
@@ -142,7 +148,7 @@ class Tally:
             "named": self.named,
             "escalated": self.escalated,
             "seconds": self.seconds,
-            "exponent": self.counts.exponent,
+            "scale": [self.counts.exponent, self.counts.first],
             "tolerance": self.counts.tolerance,
             "used": used.tolist(),
             "bins": self.counts.bins[used].tolist(),
@@ -155,7 +161,8 @@ class Tally:
     def from_dict(cls, stored: dict[str, Any]) -> "Tally":
         """The statistics that `to_dict` has written."""
         keep = len(stored["extreme"][0])
-        tally = cls.empty(stored["exponent"], keep, stored["tolerance"], stored["identity"])
+        exponent, first = (int(x) for x in stored["scale"])
+        tally = cls.empty((exponent, first), keep, stored["tolerance"], stored["identity"])
         tally.counts.bins[stored["used"]] = stored["bins"]
         tally.counts.samples[stored["used"]] = stored["samples"]
         tally.counts.extreme[:] = stored["extreme"]
@@ -167,6 +174,6 @@ class Tally:
 
 @functools.cache
 def edges() -> Array:
-    """Edges of all bins in log10 kappa_F: 32 equal parts of each octave of kappa_F^2."""
+    """Edges of bins from kappa_F = 1 on, in log10: 32 equal parts of each octave of kappa_F^2."""
     octave, part = np.divmod(np.arange(OCTAVES * PER_OCTAVE + 1), PER_OCTAVE)
     return np.asarray(0.5 * (octave * np.log10(2) + np.log10(1 + part / PER_OCTAVE)))

@@ -18,19 +18,23 @@ from stabbench.analysis.conditioning.combinations import (
     NONE,
     REFLECTION,
     binomials,
+    images,
     patterns_of,
 )
 from stabbench.analysis.conditioning.counts import Counts, new_counts
-from stabbench.analysis.conditioning.kappa import ACCURATE, kappa_of_rest
+from stabbench.analysis.conditioning.kappa import ACCURATE, Kappa, kappa_of_rest
 from stabbench.analysis.conditioning.scan import Rows, rows_of, scan
 from stabbench.analysis.conditioning.settlement import Settlement
 from stabbench.analysis.conditioning.tally import Tally
+from stabbench.analysis.ties import first_set
 from stabbench.arithmetic.coefficients import Coefficients
 from stabbench.arithmetic.duality import Dual, dual
+from stabbench.arithmetic.scaling import normal
 
 Array = np.ndarray[Any, np.dtype[Any]]
 TOLERANCE = 1e-7
 SMALLEST, LARGEST = 1 << 16, 1 << 20
+LEAST = 2.0**-500
 
 
 @dataclasses.dataclass(frozen=True)
@@ -39,22 +43,37 @@ class Task:
 
     generator: Coefficients
     dual: Dual
-    rows: Rows
-    exponent: int
     owner: Array
     s: int
     symmetry: int
 
     @classmethod
     def of(cls, generator: Coefficients, owner: Array, s: int, symmetry: int) -> "Task":
-        """Prepare a survey."""
-        basis = dual(generator)
-        return cls(generator, basis, *rows_of(basis, owner), owner, s, symmetry)
+        """Prepare a survey; powers of two are taken out of the generator."""
+        generator = normal(generator)[0]
+        return cls(generator, dual(generator), owner, s, symmetry)
 
     @property
     def n(self) -> int:
         """Number of workers."""
-        return len(self.rows.energy)
+        return int(self.owner.max()) + 1
+
+    @functools.cached_property
+    def scanned(self) -> tuple[Rows, int]:
+        """What the scan asks of the dual, see `rows_of`; only for duals that float64 can serve."""
+        return rows_of(self.dual, self.owner)
+
+    @property
+    def rows(self) -> Rows:
+        """Rows for the scan."""
+        return self.scanned[0]
+
+    @property
+    def scale(self) -> tuple[int, int]:
+        """Exponents of the scale of a scan and of the least kappa_F^2 there can be."""
+        exponent = self.scanned[1]
+        least = float(np.sort(self.rows.energy)[: self.n - self.s].sum())
+        return exponent, max(0, exponent + math.frexp(max(least, LEAST))[1] - 1)
 
     @functools.cached_property
     def table(self) -> Array:
@@ -88,18 +107,23 @@ class Task:
         """Stragglers of a rank."""
         return tuple(self.patterns(np.array([rank]))[0].tolist())
 
-    def kappa(self, patterns: Array, healthy: float = ACCURATE) -> tuple[Array, Array]:
-        """kappa_2 and kappa_F of patterns of stragglers, shape (P, s); see `kappa_of_rest`."""
+    def first(self, patterns: Array) -> tuple[int, ...]:
+        """The first of patterns, and of what a symmetry makes of them, by their survivors."""
+        every = np.concatenate(list(images(patterns, self.n, self.symmetry)))
+        return tuple(every[first_set(every)].tolist())
+
+    def kappa(self, patterns: Array, healthy: float = ACCURATE) -> Kappa:
+        """Condition numbers of patterns of stragglers, shape (P, s); see `kappa_of_rest`."""
         away = np.zeros((len(patterns), self.n), dtype=bool)
         np.put_along_axis(away, patterns, True, axis=1)
         rows = away[:, self.owner]
-        kappa = np.empty((2, len(patterns)))
+        kappa = np.empty((4, len(patterns)))
         count = rows.sum(axis=1)
         for c in np.unique(count):
             at = np.flatnonzero(count == c)
             lost = np.nonzero(rows[at])[1].reshape(len(at), c)
             kappa[:, at] = kappa_of_rest(self.dual, lost, healthy)
-        return kappa[0], kappa[1]
+        return Kappa(*kappa)
 
 
 def visit(task: Task, tally: Tally, threads: int = 1) -> Iterator[Tally]:
@@ -113,10 +137,14 @@ def visit(task: Task, tally: Tally, threads: int = 1) -> Iterator[Tally]:
         Changed in place.
     threads : int
         Parts that are scanned at the same time.
+
+    Raises
+    ------
+    BeyondError
+        If a condition number is too large for a scan.
     """
-    settlement = Settlement(
-        task.dual.exact, task.owner, task.rows, (task.s, task.table, task.symmetry)
-    )
+    how = task.s, task.table, task.symmetry
+    settlement = Settlement(task.dual.exact, task.owner, task.rows, how, task.dual.room)
     began = time.perf_counter() - tally.seconds
     for counts, stop in _parts(task, tally, threads):
         settlement.settle(counts.unsettled[1 : 1 + counts.unsettled[0, 0]], tally)
@@ -156,6 +184,7 @@ def _parts(task: Task, tally: Tally, threads: int) -> Iterator[tuple[Counts, int
 def _part(task: Task, tally: Tally, span: tuple[int, int]) -> tuple[Counts, int, int]:
     """Statistics of the ranks of a span, how far they go, and its end."""
     mine = tally.counts
-    counts = new_counts(mine.exponent, mine.extreme.shape[1], mine.tolerance)
+    scale = mine.exponent, mine.first
+    counts = new_counts(scale, mine.extreme.shape[1], mine.tolerance)
     counts.extreme[:] = mine.extreme[:, :1]
     return counts, scan(task.rows, task.s, task.table, task.symmetry, span, counts), span[1]
