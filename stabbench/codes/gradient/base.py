@@ -251,11 +251,22 @@ class GradientCode(Code):
 
         Parameters
         ----------
-        patterns : int array, shape (P, n)
+        patterns : int array, shape (P, n), or bool array, shape (P, rows)
             Messages of each worker that arrived; in a table of 0 and 1, 1 stands for all of them.
+            A table of replies is given back.
         counted : bool
             Whether 1 is one message there, too.
+
+        Examples
+        --------
+        >>> from stabbench.codes.registry import code
+        >>> nested = code("nested", n=2, stragglers=1)
+        >>> first = nested.arrived(np.ones((1, 2), dtype=int), counted=True)
+        >>> first.tolist(), nested.arrived(first).tolist()
+        ([[True, False, True, False]], [[True, False, True, False]])
         """
+        if patterns.shape[1] == self.n * self.messages > self.n:
+            return patterns > 0
         whole = not counted and patterns.max(initial=0) <= 1
         counts = patterns * self.messages if whole else patterns
         number = np.tile(np.arange(self.messages), self.n)

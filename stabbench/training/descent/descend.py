@@ -125,11 +125,11 @@ class Sums:
         blocks = held(self.system).cut(gradients)
         with ledger.timed("worker_encode"):
             replies = held(self.system).combine(blocks, self.scheme.precision)
-        arrived = np.flatnonzero(code.arrived(pattern[None], self.counted)[0])
+        arrived = code.arrived(pattern[None], self.counted)
         sent = held(self.system).sent(gradients.shape[1])
-        ledger.receive(*(replies[row, : sent[row]] for row in arrived))
+        ledger.receive(*(replies[row, : sent[row]] for row in np.flatnonzero(arrived)))
         with ledger.timed("decode"):
-            estimate = self._plan(code, pattern).decode(replies[..., None])[0, :, :, 0]
+            estimate = self._plan(code, arrived).decode(replies[..., None])[0, :, :, 0]
         return self._joined(estimate, gradients.shape[1])
 
     def without_rounding(self, gradients: Array, pattern: Array) -> Pair | None:
@@ -137,7 +137,7 @@ class Sums:
         code = self.scheme.code
         if code is None or not (code.approximate or code.rounded):
             return None
-        hi, lo = self._ideal(code, pattern)
+        hi, lo = self._ideal(code, code.arrived(pattern[None], self.counted))
         first, rest = product(hi, gradients)
         with np.errstate(all="ignore"):
             return first, rest + lo @ gradients.astype(np.float64)
@@ -153,25 +153,25 @@ class Sums:
         total[self.places[filled] - 1] = estimate[filled]
         return total
 
-    def _plan(self, code: GradientCode, pattern: Array) -> Plan:
-        key = pattern.tobytes()
+    def _plan(self, code: GradientCode, arrived: Array) -> Plan:
+        key = arrived.tobytes()
         if key not in self.plans:
             scheme = self.scheme
             assert scheme.decoder is not None
             assert self.system is not None
             self.plans[key] = scheme.decoder.plan(
-                code, self.system, pattern[None], scheme.precision, scheme.spare
+                code, self.system, arrived, scheme.precision, scheme.spare
             )
         return self.plans[key]
 
-    def _ideal(self, code: GradientCode, pattern: Array) -> Pair:
-        key = pattern.tobytes()
+    def _ideal(self, code: GradientCode, arrived: Array) -> Pair:
+        key = arrived.tobytes()
         if key not in self.ideal:
             scheme = self.scheme
             assert scheme.decoder is not None
             assert self.system is not None
             choice = Choice(code, self.system, scheme.decoder, scheme.precision, scheme.spare)
-            self.ideal[key] = ideal_products(choice, code, code.arrived(pattern[None]))
+            self.ideal[key] = ideal_products(choice, code, arrived)
         return self.ideal[key]
 
 
