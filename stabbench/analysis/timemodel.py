@@ -1,5 +1,7 @@
 """The time model of the papers: worker time d X + Y / m, the master waits for enough workers.
 
+d X is the work on d / n of the data: where there are K partitions, d is the load times n / K.
+
 Expected iteration times by quadrature of exact distributions, or by simulation with an interval.
 """
 
@@ -21,11 +23,13 @@ from stabbench.errors import InputError
 Array = np.ndarray[Any, np.dtype[Any]]
 TAIL = 1e-14
 NODES = 400
+AT_ONCE = 1 << 21
+"""Most message times in memory at once."""
 
 
 @dataclasses.dataclass(frozen=True)
 class TimeModel:
-    """X = x0 + Exp(x_rate) per partition and Y = y0 + Exp(y_rate) per full gradient sent.
+    """X = x0 + Exp(x_rate) per n-th of the data and Y = y0 + Exp(y_rate) per full gradient sent.
 
     Parameters
     ----------
@@ -48,7 +52,7 @@ class TimeModel:
         if min(self.x0, self.y0) < 0 or min(self.x_rate, self.y_rate) <= 0:
             raise InputError(f"time model {self}: allowed are shifts >= 0 and rates > 0")
 
-    def late(self, d: int, m: int, t: Array) -> Array:
+    def late(self, d: float, m: int, t: Array) -> Array:
         """P(a worker takes longer than its least time by more than t)."""
         a, b = sorted((self.x_rate / d, self.y_rate * m))
         if math.isinf(b):
@@ -59,11 +63,11 @@ class TimeModel:
             share = np.where(apart > 0, -np.expm1(-apart) / apart, 1.0)
         return np.asarray(np.exp(-a * t) * (1 + a * t * share))
 
-    def least(self, d: int, m: int) -> float:
+    def least(self, d: float, m: int) -> float:
         """The least time of a worker."""
         return d * self.x0 + self.y0 / m
 
-    def expected(self, n: int, d: int, m: int, stragglers: int) -> float:
+    def expected(self, n: int, d: float, m: int, stragglers: int) -> float:
         """E of the time of the (n - s)-th fastest of n workers.
 
         The integral of P(more than s workers are late), to about 1e-10.
@@ -82,7 +86,7 @@ class TimeModel:
 
         return self.least(d, m) + self._integral(waiting, d, m, n)
 
-    def _integral(self, function: Callable[[Array], Array], d: int, m: int, n: int) -> float:
+    def _integral(self, function: Callable[[Array], Array], d: float, m: int, n: int) -> float:
         rate = min(self.x_rate / d, self.y_rate * m)
         if math.isinf(rate):
             return 0.0
@@ -145,8 +149,20 @@ def expected_time(
     if early and isinstance(code, GroupCode):
         d, m = code.sizes
         return Time(model.expected_groups(code.n, d, m), 0.0, "quadrature")
-    value = model.expected(code.n, code.load, code.reduction, code.stragglers)
+    value = model.expected(code.n, work(code), code.reduction, code.stragglers)
     return Time(value, 0.0, "quadrature")
+
+
+def work(code: GradientCode) -> float:
+    """The most data that one worker reads, in n-ths: the load of codes with n partitions.
+
+    Examples
+    --------
+    >>> from stabbench.codes.registry import code
+    >>> work(code("cyclic-mds", n=12, stragglers=2)), work(code("graph[d=3]", n=12, stragglers=2))
+    (3.0, 3.0)
+    """
+    return code.load * code.n / code.partitions
 
 
 def message_times(code: GradientCode | None, x: Array, y: Array) -> Array:
@@ -156,17 +172,19 @@ def message_times(code: GradientCode | None, x: Array, y: Array) -> Array:
     ----------
     code : GradientCode or None
         Message q of nested takes q X + Y, as every message is a gradient; block-coordinate sends
-        its blocks as they are finished; every other code sends one message after d X + Y / m.
+        its blocks as they are finished; every other code sends all that it has after d X + Y / m,
+        d of `work`, the same for all workers.
     x, y : arrays, shape (draws, n)
     """
     if isinstance(code, Nested):
         return np.stack([q * x + y for q in range(1, code.messages + 1)], axis=2)
     if isinstance(code, BlockCoordinate):
         shares = np.array(code.sizes(10**6)) / 10**6
-        work = np.cumsum((code.stragglers + 1 + np.arange(code.messages)) * shares)
-        return np.asarray(x[:, :, None] * work + y[:, :, None] * np.cumsum(shares))
-    load, reduction = (code.load, code.reduction) if code else (1, 1)
-    return np.asarray(load * x + y / reduction)[:, :, None]
+        read = np.cumsum((code.stragglers + 1 + np.arange(code.messages)) * shares)
+        return np.asarray(x[:, :, None] * read + y[:, :, None] * np.cumsum(shares))
+    if code is None:
+        return np.asarray(x + y)[:, :, None]
+    return np.repeat((work(code) * x + y / code.reduction)[:, :, None], code.messages, axis=2)
 
 
 def iterations(code: GradientCode | None, x: Array, y: Array) -> tuple[Array, Array]:
@@ -195,6 +213,14 @@ def iterations(code: GradientCode | None, x: Array, y: Array) -> tuple[Array, Ar
     >>> moments.tolist(), counts.tolist()
     ([4.0], [[2, 2, 0]])
     """
+    size = max(1, AT_ONCE // (x.shape[1] * (code.messages if code else 1)))
+    starts = range(0, max(1, len(x)), size)
+    found = [_iterations(code, x[at : at + size], y[at : at + size]) for at in starts]
+    moments, counts = map(np.concatenate, zip(*found, strict=True))
+    return moments, counts
+
+
+def _iterations(code: GradientCode | None, x: Array, y: Array) -> tuple[Array, Array]:
     ready = message_times(code, x, y)
     n, messages = ready.shape[1:]
     late = np.full(messages, code.stragglers if code else 0)
