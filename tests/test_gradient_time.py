@@ -2,13 +2,21 @@
 
 from typing import Any
 
+import flint
 import mpmath
 import numpy as np
 import pytest
 
 import stabbench as sb
-from stabbench.analysis import explore
-from stabbench.analysis.timemodel import TimeModel, best, expected_time, iterations, message_times
+from stabbench.analysis import explore, timemodel
+from stabbench.analysis.timemodel import (
+    TimeModel,
+    best,
+    expected_time,
+    iterations,
+    message_times,
+    work,
+)
 from stabbench.codes.gradient.base import GradientCode
 from stabbench.decoders.ideal import part_weights
 
@@ -134,6 +142,121 @@ def test_time_messages_and_recovery_are_of_one_draw(spec: str, n: int, s: int) -
         assert moment == first
         assert count.tolist() == have
         assert recovers(code, have)
+
+
+def spans_the_sum(level: GradientCode, workers: list[int]) -> bool:
+    """Whether 1 is in the span of these rows of B, by exact rank."""
+    table = level.encoding.rational()[0].tolist()
+    rows = [table[worker] for worker in workers]
+    ones = [[flint.fmpq(1)] * level.partitions]
+    return bool(rows) and flint.fmpq_mat(rows).rank() == flint.fmpq_mat(rows + ones).rank()
+
+
+def slow_times(code: Any, x: list[float], y: list[float]) -> list[list[float]]:
+    """When message u of every worker is there, a list per u, from the definitions."""
+    if code.name == "nested":
+        return [[(u + 1) * a + b for a, b in zip(x, y, strict=True)] for u in range(code.messages)]
+    times, read, sent = [], 0.0, 0.0
+    for u, size in enumerate(code.sizes(10**6)):
+        read, sent = read + (code.stragglers + u + 1) * size / 1e6, sent + size / 1e6
+        times.append([read * a + sent * b for a, b in zip(x, y, strict=True)])
+    return times
+
+
+@pytest.mark.parametrize(
+    ("spec", "n", "s"),
+    [
+        ("nested[inner=cyclic-repetition]", 6, 3),
+        ("nested[inner=cyclic-repetition]", 2, 1),
+        ("block-coordinate[inner=cyclic-repetition]", 5, 0),
+        ("block-coordinate[inner=cyclic-repetition]", 6, 2),
+    ],
+)
+def test_no_moment_before_the_one_told_decodes_by_exact_rank(spec: str, n: int, s: int) -> None:
+    """Every level by the rank of its own rows, moment by moment; no number of messages enters."""
+    code: Any = sb.code(spec, n=n, stragglers=s)
+    enough = any if code.name == "nested" else all
+    x, y = TimeModel().draw(np.random.default_rng(8), (12, n))
+    moments, counts = iterations(code, x, y)
+    for draw, moment in enumerate(moments):
+        times = slow_times(code, x[draw].tolist(), y[draw].tolist())
+        for at in sorted(at for ready in times for at in ready):
+            sets = [[j for j in range(n) if ready[j] <= at] for ready in times]
+            spanned = [spans_the_sum(code.levels[u], workers) for u, workers in enumerate(sets)]
+            if enough(spanned):
+                break
+        assert enough(spanned)
+        assert moment == pytest.approx(at, rel=1e-13)
+        assert counts[draw].tolist() == [sum(j in workers for workers in sets) for j in range(n)]
+        if code.name == "nested":
+            arrived = code.arrived(counts[draw][None], counted=True)
+            assert code.level(arrived).tolist() == [spanned.index(True) + 1]
+
+
+class InHalves(GradientCode):
+    """Every worker holds two of 2 n partitions and sends them one after the other."""
+
+    name = "in-halves"
+
+    @property
+    def messages(self) -> int:
+        return 2
+
+    @property
+    def partitions(self) -> int:
+        return 6
+
+    @property
+    def placement(self) -> Any:
+        return np.eye(6, dtype=bool)
+
+    def coefficients(self, bits: int) -> Any:
+        return np.eye(6, dtype=int).tolist()
+
+
+def test_codes_of_several_messages_without_levels_send_all_of_them() -> None:
+    code = InHalves(3, 0)
+    x, y = TimeModel().draw(np.random.default_rng(0), (20, 3))
+    moments, counts = iterations(code, x, y)
+    assert np.allclose(moments, (x + y).max(axis=1), rtol=1e-14)
+    assert (counts == 2).all()
+    assert code.arrived(counts, counted=True).all()
+
+
+@pytest.mark.parametrize(
+    ("spec", "n", "s"),
+    [("graph[d=3]", 12, 2), ("bernoulli[d=4,K=20]", 10, 2), ("heterogeneous[K=24]", 8, 2)],
+)
+def test_times_are_those_of_the_share_of_the_data(spec: str, n: int, s: int) -> None:
+    """Smaller partitions are not as much work each as those of the uncoded workers."""
+    code: Any = sb.code(spec, n=n, stragglers=s)
+    share = code.placement.sum(axis=1).max() / code.partitions
+    assert code.partitions != n
+    assert work(code) == pytest.approx(share * n, rel=1e-14)
+    model = TimeModel(y0=0.0, y_rate=float("inf"))
+    late = sum(1 / i for i in range(s + 1, n + 1))
+    expected = share * n * (model.x0 + late / model.x_rate)
+    assert expected_time(code, model).value == pytest.approx(expected, rel=1e-9)
+    x = np.arange(1.0, n + 1)[None]
+    assert iterations(code, x, 0 * x)[0] == pytest.approx([share * n * (n - s)], rel=1e-14)
+
+
+@pytest.mark.parametrize("spec", ["nested", "block-coordinate", "cyclic-mds"])
+def test_draws_in_parts_are_those_at_once(spec: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    code: Any = sb.code(spec, n=6, stragglers=2)
+    x, y = TimeModel().draw(np.random.default_rng(0), (31, 6))
+    whole, largest = iterations(code, x, y), []
+    made = timemodel.message_times
+
+    def watched(*given: Any) -> Any:
+        largest.append(made(*given).size)
+        return made(*given)
+
+    monkeypatch.setattr(timemodel, "AT_ONCE", 100)
+    monkeypatch.setattr(timemodel, "message_times", watched)
+    for one, other in zip(iterations(code, x, y), whole, strict=True):
+        assert np.array_equal(one, other)
+    assert max(largest) <= 100
 
 
 def test_a_worker_of_nested_and_of_blocks_is_done_when_its_definition_says() -> None:
