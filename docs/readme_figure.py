@@ -39,13 +39,13 @@ MOST = -math.log10(2**-24)
 TITLE = "How many digits survive two stragglers in float32"
 NOTE = (
     "A matrix-vector product is coded over n workers; any n − 2 replies decode it. Solid: correct "
-    "digits with the worst pair of stragglers. Dashed: what the amplification of rounding predicts."
+    "digits with the worst pair of stragglers. Dashed: what independent rounding errors let expect."
 )
 COLUMNS = (
     Column("code", "code"),
     Column("n", "n", "integer"),
     Column("worst", "worst digits", "digits"),
-    Column("predicted", "predicted digits", "digits"),
+    Column("expected", "expected digits", "digits"),
 )
 
 
@@ -73,7 +73,7 @@ def rows(found: Sequence[Entry]) -> list[dict[str, Any]]:
             "code": code,
             "n": e.n,
             "worst": e.digits(),
-            "predicted": as_digits(e.value("predicted_error")),
+            "expected": as_digits(e.value("expected_error")),
         }
         for code in CODES
         for e in sorted(found, key=lambda e: e.n)
@@ -97,9 +97,7 @@ def draw(data: Table) -> "Figure":
     for code, (_, paint) in CODES.items():
         mine = [row for row in data.records() if row["code"] == code]
         n, worst = [row["n"] for row in mine], [row["worst"] for row in mine]
-        axes.plot(
-            n, [row["predicted"] for row in mine], "--", color=paint, linewidth=0.9, alpha=0.6
-        )
+        axes.plot(n, [row["expected"] for row in mine], "--", color=paint, linewidth=0.9, alpha=0.6)
         axes.plot(n, worst, color=paint, marker="o", markersize=4, linewidth=2)
         ends.append((max(worst[-1], LEAST), sum(worst), code))
     _labels(axes, ends)
