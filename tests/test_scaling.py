@@ -147,6 +147,12 @@ class Exact:
             squares = (sum(x * x for x in m.entries()) for m in (G, D))
             self.kappa_F = logarithm(math.prod(squares)) / 2
             self.kappa_1 = logarithm(math.prod(map(largest_column, (G, D))))
+            energies = [sum(fraction(x) ** 2 for x in row) for row in G.tolist()]
+            pairs = [
+                (fraction(x), y) for row in D.tolist() for x, y in zip(row, energies, strict=True)
+            ]
+            energy = sum(x * x * y for x, y in pairs)
+            self.rms_amplification = logarithm(energy / G.ncols()) / 2
             sizes = [sum(abs(fraction(x)) for x in row) for row in G.tolist()]
             self.amplification = logarithm(
                 max(
@@ -156,7 +162,7 @@ class Exact:
             )
 
 
-def fraction(x: Any) -> Fraction:
+def fraction(x: Any) -> Any:
     return Fraction(int(x.p), int(x.q))
 
 
@@ -274,11 +280,12 @@ def test_small_rows_meet_the_small_entries_of_an_inverse() -> None:
     found = extended(generator)
     assert found is not None
     assert found.amplification.log10 == pytest.approx(truth.amplification, abs=1e-9)
+    assert found.rms_amplification.log10 == pytest.approx(truth.rms_amplification, abs=1e-9)
 
 
 @pytest.mark.parametrize("e", [1020, -1020, -1065])
 def test_floats_at_the_ends_of_the_range(e: int) -> None:
-    """The median of 64-bit mantissas is lost below 2^-1022; what is stored is what is measured."""
+    """Below 2^-1022 floats have fewer bits, which small integers do not need."""
     G = np.ldexp(np.random.default_rng(0).integers(1, 8, (6, 3)).astype(float), e)
     plain = survey(Coefficients.from_array(np.ldexp(G, -e)))
     assert_same(survey(Coefficients.from_array(G)), plain)
