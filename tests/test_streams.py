@@ -23,6 +23,7 @@ PURPOSES: Grids = {
     **dict.fromkeys(("noise on shares", "graph tried again"), (SEEDS, INDEX)),
     "data of a self-test": (range(20),),
     "random survivors": (SEEDS, N, K),
+    "families of a search": (N, K),
     "expected time": (SEEDS, N, (2, 3, 20_000)),
     "code khatri-rao": (SEEDS, N, K, (1, 2, 11)),
     **dict.fromkeys(("prefixes of a search", "sample of a survey"), (SEEDS, K)),
