@@ -34,8 +34,8 @@ def exact_conditions(code: GradientCode, arrived: Array, spare: Spare = "use") -
     Returns
     -------
     Conditions
-        kappa of the worst part, and a(F) = max over w of the sum over j of
-        |D_F[j, w]| sum over i, u of |C[(i, u), j]| / K. Of rounded codes `own_errors` too.
+        kappa of the worst part, and a(F) as the greatest over w of the sum over j of
+        ``|D_F[j, w]| sum over i, u of |C[(i, u), j]| / K``. Of rounded codes `own_errors` too.
 
     Raises
     ------
