@@ -35,6 +35,30 @@ def amplification(decoding: Array, received: Array) -> Array:
     return _weighted(decoding, sizes)
 
 
+def norm_amplification(decoding: Array, received: Array, wanted: float) -> Array:
+    """|| |T D_F| |Phi_F| 1 ||_2 / ||T||_F per pattern, the bound of errors that norms measure.
+
+    Where a(F) is the greatest entry of |D_F| |Phi_F| 1, this is their root mean square: at most
+    a(F) for T = identity, and far less where few of many unknowns decide a(F).
+
+    Parameters
+    ----------
+    decoding : array, shape (P, wanted, r)
+    received : array, shape (P, r, k)
+    wanted : float
+        ||T||_F.
+
+    Examples
+    --------
+    >>> float(norm_amplification(np.diag([1.0, 0.0])[None], np.eye(2)[None], 2**0.5)[0])
+    0.70710678
+    """
+    sizes = np.abs(received).sum(axis=2, dtype=np.float64)
+    with np.errstate(over="ignore", invalid="ignore"):
+        rows = np.matmul(np.abs(decoding), sizes[:, :, None])
+        return np.asarray(frobenius_norm(rows) / wanted)
+
+
 def rms_amplification(decoding: Array, received: Array, wanted: float) -> Array:
     """|| D_F diag(||Phi_r||_2) ||_F / ||T||_F per pattern: how far independent errors grow.
 

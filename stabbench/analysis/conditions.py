@@ -9,6 +9,7 @@ import numpy as np
 from stabbench.analysis.amplification import (
     amplification,
     elimination_amplification,
+    norm_amplification,
     rms_amplification,
 )
 from stabbench.analysis.large import svd_operators
@@ -53,6 +54,8 @@ class Conditions:
         more replies than unknowns.
     rms_amplification : float64 array
         || D_F diag(||Phi_r||_2) ||_F / ||T||_F, see `rms_amplification`.
+    norm_amplification : float64 array
+        || |D_F| |Phi_F| 1 ||_2 / ||T||_F, see `norm_amplification`; a(F) unless given.
     others : dict of float64 arrays
         Further measures that only some structure of codes has; logarithms, by the names in
         `LOG10`, of a measure that is beyond float64 for a pattern that decodes.
@@ -65,7 +68,13 @@ class Conditions:
     amplification: Array
     elimination: Array
     rms_amplification: Array
+    norm_amplification: Array = dataclasses.field(default_factory=lambda: np.empty(0))
     others: dict[str, Array] = dataclasses.field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Take a(F), which is at least as great, where the norm is not known."""
+        if len(self.norm_amplification) != len(self.amplification):
+            object.__setattr__(self, "norm_amplification", self.amplification)
 
     def only(self, chosen: Array) -> "Conditions":
         """The conditions of chosen patterns."""
@@ -92,10 +101,12 @@ def conditions(generator: Coefficients, rows: Array, target: Array | None = None
     array([1., 3.])
     """
     generator = normal(generator)[0]
-    values: dict[str, Any] = {name: np.full(len(rows), np.inf) for name in Extended._fields}
+    names = (*Extended._fields, "norm_amplification")
+    values: dict[str, Any] = {name: np.full(len(rows), np.inf) for name in names}
     decodable = np.ones(len(rows), dtype=bool)
     if _holds(generator):
         _fill_batches(values, decodable, generator, rows, target)
+    norms = values.pop("norm_amplification")
     beyond = decodable & ~np.all([np.isfinite(x) for x in values.values()], axis=0)
     others: dict[str, Array] = {}
     for p in np.flatnonzero(beyond):
@@ -109,7 +120,8 @@ def conditions(generator: Coefficients, rows: Array, target: Array | None = None
         if told in others:
             within = np.isfinite(values[name])
             others[told][within] = np.log10(values[name][within])
-    return Conditions(decodable=decodable, **values, others=others)
+    norms = np.where(np.isfinite(norms) & ~beyond, norms, values["amplification"])
+    return Conditions(decodable=decodable, **values, norm_amplification=norms, others=others)
 
 
 def _holds(generator: Coefficients) -> bool:
@@ -176,6 +188,7 @@ def _amplifications(
     found = {
         "amplification": amplification(decoder, received) / size,
         "rms_amplification": rms_amplification(decoder, received, whole),
+        "norm_amplification": norm_amplification(decoder, received, whole),
     }
     found["elimination"] = found["amplification"]
     if square:

@@ -157,7 +157,7 @@ def _approximate(choice: Choice, code: GradientCode, arrived: Array) -> Conditio
         growth,
         growth,
         spread,
-        {"decoding_error": own, "least_decoding_error": best},
+        others={"decoding_error": own, "least_decoding_error": best},
     )
 
 

@@ -72,7 +72,7 @@ def exact_conditions(code: GradientCode, arrived: Array, spare: Spare = "use") -
     spread = rms_amplification(code, weights)
     growth[~decodable] = spread[~decodable] = np.inf
     first, second, third = kappas
-    return Conditions(decodable, first, second, third, growth, growth, spread, others)
+    return Conditions(decodable, first, second, third, growth, growth, spread, others=others)
 
 
 def rms_amplification(code: GradientCode, weights: Array) -> Array:

@@ -23,9 +23,10 @@ class Prediction:
 
     The size of one rounding, grown by the code: rounding errors are independent, of root mean
     square u / sqrt(3), and a sum of N terms collects sqrt((N + 1) / 2) of them. The bound lets the
-    errors of all replies add up with the worst signs, by a(F), whose sums over the terms of a share
-    hold the roundings of encoding already; what is expected lets them add up as independent
-    numbers do, by the root-mean-square amplification.
+    errors of all replies add up with the worst signs, by the entries of |D_F| |Phi_F| whose
+    greatest row sum is a(F) and whose sums over the terms of a share hold the roundings of encoding
+    already, taken in the norm in which errors are measured; what is expected lets them add up as
+    independent numbers do, by the root-mean-square amplification.
 
     Attributes
     ----------
@@ -94,7 +95,7 @@ def predict(
     typical = math.hypot(units["approximation"], task.degree * math.hypot(*sums), units["compute"])
     a, growth = found.amplification, getattr(found, choice.decoder.growth)
     own = choice.decoder.unit(choice.precision)
-    bounds = {name: _grown(unit, a) for name, unit in units.items()}
+    bounds = {name: _grown(unit, found.norm_amplification) for name, unit in units.items()}
     received = 1 + np.asarray(sum(bounds.values()))
     bounds["decode"] = _grown(own, growth) * received
     with np.errstate(invalid="ignore", over="ignore"):

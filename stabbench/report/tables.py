@@ -30,7 +30,7 @@ STAGES_NOTE = (
 )
 PREDICTED_NOTE = (
     "bound, expected and u κ₂ are -log10 of predicted errors, each at its own worst survivor set: "
-    "by a(F), by the root-mean-square amplification, by the condition number; a ratio is the "
+    "by the amplification, by its root mean square, by the condition number; a ratio is the "
     "error of a stage over its own bound, and a large one accuses the stage"
 )
 DRAWS_NOTE = (
@@ -141,7 +141,7 @@ def why(records: Sequence[Record]) -> Iterator[Table]:
         Column("dominant", "largest stage", importance=2),
         Column("digits_worst", "digits worst", "digits", 0),
         Column("digits_expected", "expected", "digits", 1),
-        Column("digits_bound", "bound by a(F)", "digits", 2),
+        Column("digits_bound", "bound", "digits", 2),
         Column("digits_kappa", "u κ₂", "digits", 2),
         *(Column(f"ratio_{stage}", f"{stage} ratio", "number", 4) for stage in stages),
         Column("trusted", "first order holds", "share", 5),

@@ -1,4 +1,4 @@
-"""Error against n: median and worst error of every code, with the bound by a(F)."""
+"""Error against n: median and worst error of every code, with the bound."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 NAME = "error-against-n"
 CAPTION = (
     "Over the survivor sets that decode. Filled markers and lines: median. Open markers: worst. "
-    "Dashed: the bound at its worst, rounding grown by a(F) in every stage. Filled arrow heads at "
+    "Dashed: the bound at its worst, rounding grown by the amplification in every stage. Filled arrow heads at "
     "the edge: infinite error (overflow); open ones: beyond the axis."
 )
 COLUMNS = (
@@ -33,7 +33,7 @@ COLUMNS = (
     Column("n", "n", "integer"),
     Column("median", "median error", "number"),
     Column("worst", "worst error", "number"),
-    Column("bound", "bound by a(F)", "number"),
+    Column("bound", "bound", "number"),
     Column("status", "status"),
 )
 
@@ -147,6 +147,6 @@ def _handles(
         handles += [
             Line2D([], [], color=style.GREY, marker="o", label="median"),
             Line2D([], [], color=style.GREY, linestyle="none", label="worst", **open_style),
-            Line2D([], [], color=style.GREY, label="bound by a(F)", **dashed),
+            Line2D([], [], color=style.GREY, label="bound", **dashed),
         ]
     return handles + style.edge_legend([row["worst"] for row in rows if row["worst"] > ends[1]])

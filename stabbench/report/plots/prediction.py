@@ -28,7 +28,7 @@ COLUMNS = (
     Column("kappa_error", "u κ₂", "number"),
     Column("rms_amplification", "worst rms amplification", "number"),
     Column("expected_error", "expected error", "number"),
-    Column("bound", "bound by a(F)", "number"),
+    Column("bound", "bound", "number"),
 )
 PREDICTED = ("kappa_error", "expected_error")
 

@@ -38,7 +38,7 @@ LENGTH = (
     Column("units", "block length in shifts L/c", "integer"),
     Column("median", "median error", "number"),
     Column("worst", "worst error", "number"),
-    Column("predicted", "bound by a(F)", "number"),
+    Column("predicted", "bound", "number"),
     Column("growth", "growth per row by the symbol", "number"),
     Column("status", "status"),
 )
@@ -51,7 +51,7 @@ STORAGE = (
 KEYS = {
     "median": "median",
     "worst": "worst",
-    "predicted": "bound by a(F)",
+    "predicted": "bound",
     "error": "error",
     "size": "intermediate result",
 }
@@ -87,7 +87,7 @@ def shift_add(records: Sequence[Record]) -> Iterator[Plot]:
 def _length(found: Sequence[Entry], precision: str) -> Plot:
     title = f"Error of shift-and-add codes against block length, {precision}"
     caption = (
-        "Filled: median over survivor sets; open: worst. Dotted: the bound by a(F) of the "
+        "Filled: median over survivor sets; open: worst. Dotted: the bound of the "
         "decoder's own operator at its worst. Solid lines: from both ends; dash-dotted: forward; "
         "dashed: least squares. Open arrow heads: beyond the axis."
     )
