@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 NAME = "error-against-n"
 CAPTION = (
     "Over the survivor sets that decode. Filled markers and lines: median. Open markers: worst. "
-    "Dashed: the bound at its worst, rounding grown by the amplification in every stage. Filled arrow heads at "
-    "the edge: infinite error (overflow); open ones: beyond the axis."
+    "Dashed: the bound at its worst, rounding grown by the amplification in every stage. Filled "
+    "arrow heads at the edge: infinite error (overflow); open ones: beyond the axis."
 )
 COLUMNS = (
     Column("precision", "precision"),
