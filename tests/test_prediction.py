@@ -79,7 +79,7 @@ def test_elimination_grows_the_unit_of_the_decoder_not_that_of_storage(
     record = sb.evaluate(f"matrix[file={tmp_path}/G.csv]", n=4, stragglers=1, precision=form)
     assert precision(form).unit * record.amplification.worst == pytest.approx(amplified, rel=0.02)
     assert 0.5 < record.predicted_error.worst / amplified < 5
-    assert record.relative_error.worst < record.predicted_error.worst
+    assert 1 < record.predicted_error.worst / record.relative_error.worst < 20
     stages = record.predicted_stages
     assert stages["decode"] < 1e-2 * stages["encode"]
     assert stages["total"] == pytest.approx(
